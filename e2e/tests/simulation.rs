@@ -1,5 +1,4 @@
-//! Whole clusters keep the promises, from a fixed seed; a run is replayed exactly; and an operator with a mistake in it would be
-//! caught.
+//! Simulated clusters keep the promises, from a fixed seed. A run is replayed exactly, and an operator with a bug is found.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -8,7 +7,7 @@ use baton_e2e::{
     simulation::{Effort, Failure, choice, run, series},
 };
 
-/// Of the runs of the default tier.
+/// The runs of the default tier.
 const SEED: u64 = 1;
 const RUNS: u64 = 200;
 
@@ -17,8 +16,8 @@ fn every_promise_is_kept() {
     let effort = Effort { seed: SEED, runs: RUNS, time: None, fault: None, failures: 1, shrinks: true };
     let series = series(effort, |line| println!("{line}")).unwrap();
     println!("{}", series.table());
-    let told: Vec<String> = series.failures.iter().map(Failure::tell).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let failures: Vec<String> = series.failures.iter().map(Failure::report).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
@@ -30,7 +29,7 @@ fn a_run_is_replayed_exactly() {
     }
 }
 
-/// So many runs find a fault, from the one on that found it when this was written.
+/// A fault is found within so many runs, counted from the run that found it when this was written.
 const FOUND_WITHIN: u64 = 60;
 
 fn found_by(fault: Fault) -> u64 {

@@ -1,4 +1,4 @@
-//! Explores the handover in a model checker, and shows that it finds mistakes. The exit code is 1 if a promise was broken, or with
+//! Explores the handover in a model checker, and shows that it finds bugs. The exit code is 1 if a promise was broken, or with
 //! `--fault` if none was.
 
 use std::process::ExitCode;

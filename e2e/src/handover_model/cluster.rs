@@ -1,32 +1,38 @@
-//! What there is in the cluster, small enough to be compared and hashed a million times.
+//! The state of the cluster, small enough to be compared and hashed a million times.
 
 use baton_controller::decide::replicas::{Wanted, Whose};
 
 use super::server::ObjectId;
 
-/// Everything that a pass rests on: what the API server has of it, or what the operator's caches show.
+/// Everything that a pass decides from, as the API server has it or as the operator's caches show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cluster {
     /// What the Workload asks for.
     pub spec: Spec,
-    /// The Workload's `metadata.generation`: every edit counts it up.
+    /// The Workload's `metadata.generation`, which every edit increments.
     pub generation: u8,
     /// The Deployment.
     pub deployment: Option<ObjectId>,
     /// Baton's own HorizontalPodAutoscaler.
     pub own: Option<ObjectId>,
-    /// Whether somebody else's HorizontalPodAutoscaler scales the Deployment.
+    /// Whether another HorizontalPodAutoscaler than Baton's scales the Deployment.
     pub theirs: bool,
-    /// The Deployment's number as the Workload's status tells it, where that is ever asked for.
-    pub told: Option<i32>,
+    /// The Deployment's replica count as the Workload's status records it, in configurations that need it.
+    pub recorded: Option<i32>,
 }
 
 impl Cluster {
-    /// A Workload that asks for nothing, and nothing of what it could lead to.
-    pub(super) const NOTHING: Self =
-        Self { spec: Spec::HandsOff, generation: 0, deployment: None, own: None, theirs: false, told: None };
+    /// A Workload that asks for nothing, without children.
+    pub(super) const NOTHING: Self = Self {
+        spec: Spec::HandsOff,
+        generation: 0,
+        deployment: None,
+        own: None,
+        theirs: false,
+        recorded: None,
+    };
 
-    /// Whether this autoscaler's object is there.
+    /// Whether this autoscaler's object exists.
     pub(super) fn has(&self, scaler: Scaler) -> bool {
         match scaler {
             Scaler::Own => self.own.is_some(),
@@ -34,11 +40,11 @@ impl Cluster {
         }
     }
 
-    /// Takes over what another view shows of a part.
+    /// Copies a part from another view.
     pub(super) fn take(&mut self, part: Part, from: &Self) {
         match part {
             Part::Workload => {
-                (self.spec, self.generation, self.told) = (from.spec, from.generation, from.told);
+                (self.spec, self.generation, self.recorded) = (from.spec, from.generation, from.recorded);
             }
             Part::Deployment => self.deployment = from.deployment,
             Part::Autoscalers => (self.own, self.theirs) = (from.own, from.theirs),
@@ -46,23 +52,23 @@ impl Cluster {
     }
 }
 
-/// Who is to decide the number, as the Workload says it.
+/// Who decides the replica count, according to the Workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Spec {
     /// `spec.replicas` alone.
     Number(i32),
     /// Neither `spec.replicas` nor `spec.autoscaling`.
     HandsOff,
-    /// `spec.autoscaling` with an autoscaler of Baton's.
+    /// `spec.autoscaling`, so that Baton creates an autoscaler.
     Own,
     /// `spec.autoscaling.external`.
     External,
-    /// As `Own`, and suspended.
+    /// Like `Own`, and suspended.
     Suspended,
 }
 
 impl Spec {
-    /// The same, as the operator reads it off a Workload.
+    /// The same, as the operator reads it from a Workload.
     pub(super) fn wanted(self) -> Wanted {
         match self {
             Self::Number(number) => Wanted::Number(number),
@@ -74,7 +80,7 @@ impl Spec {
     }
 }
 
-/// What one watch feeds, and so what lags behind together. Baton's own HorizontalPodAutoscaler and those of others come by one.
+/// What one watch delivers, so that it lags behind together. One watch delivers all HorizontalPodAutoscalers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The Workload.
@@ -89,12 +95,12 @@ impl Part {
     pub(super) const ALL: [Self; 3] = [Self::Workload, Self::Deployment, Self::Autoscalers];
 }
 
-/// Who scales by a HorizontalPodAutoscaler.
+/// An autoscaler with a HorizontalPodAutoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scaler {
     /// Baton's own one, which writes as `kube-controller-manager`.
     Own,
-    /// Somebody else's, on a platform on which autoscalers write under another name.
+    /// Another one, on a platform on which autoscalers write under another name.
     Theirs,
 }
 
@@ -109,7 +115,7 @@ impl Scaler {
         }
     }
 
-    /// The numbers that it may choose.
+    /// The replica counts that it may choose.
     pub(super) fn numbers(self) -> &'static [i32] {
         match self {
             Self::Own => &[4, 6],
@@ -118,11 +124,11 @@ impl Scaler {
     }
 }
 
-/// The number from which an autoscaler of Baton's starts, and the least that it may choose.
+/// The replica count from which Baton's autoscaler starts, and its minimum.
 pub(super) const START: i32 = 2;
-/// What somebody asks for with `kubectl scale`.
+/// The replica count that a user sets with `kubectl scale`.
 pub(super) const BY_HAND: i32 = 7;
-/// What the rogue applies.
+/// The replica count that the rogue applies.
 pub(super) const ROGUES: i32 = 8;
-/// What the server makes of a number that nobody holds any more. Nobody ever asks for it, so that it shows.
+/// The default that the server sets for a replica count without an owner. No other write sets it, so that it is recognized.
 pub(crate) const RESET: i32 = 1;

@@ -29,11 +29,11 @@ pub struct Configuration {
 pub struct Start {
     /// What the Workload asks for.
     pub spec: Spec,
-    /// Whether the operator has come to rest with it; else there is nothing yet but the Workload.
+    /// Whether the operator has come to rest with it. If not, only the Workload exists.
     pub exists: bool,
-    /// Whether whoever scales has written.
+    /// Whether the autoscaler has written.
     pub scaled: bool,
-    /// Whether somebody else's autoscaler is there.
+    /// Whether another autoscaler than Baton's exists.
     pub theirs: bool,
 }
 
@@ -102,7 +102,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             Budgets { edits: 3, scalings: 2, losses: 3, late: 2, ..none },
         ),
         of(
-            "an autoscaler of somebody else's",
+            "another owner's autoscaler",
             vec![Start::scaled(Spec::External).with_theirs(), Start::at_rest(NINE)],
             &[NINE, Spec::External, Spec::Own],
             Budgets { edits: 2, scalings: 1, others: 1, ..none },

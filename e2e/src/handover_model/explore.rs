@@ -17,11 +17,11 @@ use super::{
 /// How far an exploration has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// States that were come to, counted each time.
+    /// States that were reached, counted each time.
     pub states: usize,
     /// Different states.
     pub unique: usize,
-    /// The longest of the shortest ways to a state.
+    /// The longest of the shortest paths to a state.
     pub depth: usize,
     /// How long it took.
     pub time: Duration,
@@ -36,11 +36,11 @@ pub struct Exploration {
     pub occurrences: Occurrences,
     /// The objects that were stored, the passes at each of their points, and the responses of the API server: each different.
     pub sizes: [usize; 3],
-    /// A shortest way to a broken promise, if there is one.
+    /// A shortest path to a broken promise, if there is one.
     pub broken: Option<Trace>,
 }
 
-/// Explores a configuration with an operator that may have a fault, until all is seen or a promise is broken.
+/// Explores a configuration with an operator that may have a fault, until all states are visited or a promise is broken.
 pub fn explore(
     configuration: Configuration,
     fault: Option<Fault>,
@@ -48,11 +48,11 @@ pub fn explore(
 ) -> Exploration {
     let model = Handover::new(configuration, fault);
     let (progress, mut broken) = search(&model, None, &mut report);
-    // The checker looks at some more states before it stops, and reports the last broken one.
+    // The checker visits some more states before it stops, and reports the last broken one.
     while let Some(trace) = &broken {
         let (_, shorter) = search(&model, Some(trace.states()), &mut report);
-        let is_as_telling = |shorter: &Trace| shorter.has_happened() || !trace.has_happened();
-        let Some(shorter) = shorter.filter(is_as_telling) else { break };
+        let is_as_useful = |shorter: &Trace| shorter.has_happened() || !trace.has_happened();
+        let Some(shorter) = shorter.filter(is_as_useful) else { break };
         broken = Some(shorter);
     }
     let machinery = model.machinery();
@@ -65,16 +65,16 @@ pub fn explore(
     }
 }
 
-/// Looks for a broken promise, on ways of fewer states than this.
+/// Searches for a broken promise, on paths of fewer states than this.
 fn search(
     model: &Handover,
     shorter_than: Option<usize>,
     report: &mut impl FnMut(Progress),
 ) -> (Progress, Option<Trace>) {
-    const GLANCE: Duration = Duration::from_millis(20);
-    const PAUSE: Duration = Duration::from_secs(5);
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
+    const REPORT_INTERVAL: Duration = Duration::from_secs(5);
     let began = Instant::now();
-    // That the operator wouldn't come to rest is worth a trace only if nothing worse happens.
+    // An operator that wouldn't come to rest is shown only if nothing worse happens.
     let worse = Promise::all().iter().copied().filter(|promise| *promise != Promise::Rest);
     let worse: BTreeSet<&str> = worse.map(Promise::name).collect();
     let mut builder = model.clone().checker().finish_when(HasDiscoveries::AnyOf(worse.clone()));
@@ -86,8 +86,8 @@ fn search(
     let mut reported = Instant::now();
     let progress = |states, unique, depth| Progress { states, unique, depth, time: began.elapsed() };
     while !handles.iter().all(thread::JoinHandle::is_finished) {
-        thread::sleep(GLANCE);
-        if reported.elapsed() > PAUSE {
+        thread::sleep(POLL_INTERVAL);
+        if reported.elapsed() > REPORT_INTERVAL {
             report(progress(checker.state_count(), checker.unique_state_count(), checker.max_depth()));
             reported = Instant::now();
         }

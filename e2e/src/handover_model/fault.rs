@@ -1,5 +1,5 @@
-//! Mistakes that the operator could have in it, put around the real code: what it is shown, what it receives, and what it
-//! sends. They show that the model would see them.
+//! Bugs that the operator could have. They change what the real code sees, receives and sends, and show that the model finds
+//! such bugs.
 
 use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request, ownership::release_all};
 use baton_controller::{
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Cluster, Scaler, Spec};
 
-/// A mistake, or half of one.
+/// A bug, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Fault {
     /// Releases the field before another manager owns it.
@@ -62,12 +62,12 @@ impl Fault {
         Self::value_variants()
     }
 
-    /// Whether it is half of a mistake, which the other protection makes good.
+    /// Whether it is half of a bug, which the other protection compensates.
     pub fn is_harmless(self) -> bool {
         self == Self::ForceTemporary
     }
 
-    /// Whether what is read past the caches comes from them nevertheless.
+    /// Whether reads past the caches get what the caches show.
     pub(crate) fn reads_from_cache(self) -> bool {
         self == Self::TrustCache
     }
@@ -87,19 +87,19 @@ impl Fault {
         LiveObject::from_json(object).expect("it was an object before")
     }
 
-    /// The cluster as the operator sees it in a pass with this spec. `on_its_way` tells whether whoever scales, or the
-    /// temporary manager, still holds the number.
-    pub(super) fn seen(self, cluster: Cluster, spec: Spec, on_its_way: bool) -> Cluster {
+    /// The cluster as the operator sees it in a pass with this spec. `scaler_owns` is whether an autoscaler, or the temporary
+    /// manager, still owns the replica count.
+    pub(super) fn seen(self, cluster: Cluster, spec: Spec, scaler_owns: bool) -> Cluster {
         match self {
             Self::BlindToOthers => Cluster { theirs: false, ..cluster },
-            Self::TakeBackFirst if matches!(spec, Spec::Number(_)) && on_its_way => {
+            Self::TakeBackFirst if matches!(spec, Spec::Number(_)) && scaler_owns => {
                 Cluster { own: None, ..cluster }
             }
             _ => cluster,
         }
     }
 
-    /// What is done in the place of a step.
+    /// The steps to do instead of a step.
     pub(super) fn steps(self, step: Step, seen: &Snapshot) -> Vec<Step> {
         let request = step.request(&seen.workload).expect("the model's steps can be written");
         match self.instead(&request, seen) {
@@ -110,7 +110,7 @@ impl Fault {
         }
     }
 
-    /// What is done in the place of a request, or before it.
+    /// What to do instead of a request, or before it.
     pub(crate) fn instead(self, request: &Request, seen: &Snapshot) -> Option<Instead> {
         if self == Self::AutoscalerFirst {
             let other = autoscaler(seen).filter(|_| hands_over(request))?;
@@ -147,14 +147,14 @@ impl Fault {
         }
     }
 
-    /// Whether a write is left out by mistake.
+    /// Whether the fault skips a write.
     pub(super) fn skips(self, write: &PreparedWrite) -> bool {
         self == Self::SkipsOwnership
             && matches!(&write.forecast, Ok(Forecast::Stored(stored))
                 if stored.effects.sets.is_empty() && stored.effects.removes.is_empty())
     }
 
-    /// What is sent in the place of a request.
+    /// The request to send instead of this one.
     pub(crate) fn request(self, mut request: Request) -> Request {
         let temporary = hands_over(&request);
         let forces = matches!(self, Self::ForceTemporary | Self::ForceUnguardedTemporary);
@@ -187,10 +187,10 @@ impl Fault {
     }
 }
 
-/// What is done in the place of a request.
+/// What to do instead of a request.
 pub(crate) struct Instead {
     pub(crate) other: Step,
-    /// Whether the request is sent too, afterwards.
+    /// Whether the request is also sent, afterwards.
     pub(crate) and_itself: bool,
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn hands_over(request: &Request) -> bool {
         if manager == HANDOVER_MANAGER && body["spec"].get("replicas").is_some())
 }
 
-/// What is applied as Baton, where it is a Deployment.
+/// The body of a request in which Baton applies a Deployment.
 pub(crate) fn applied_deployment(request: &Request) -> Option<&Value> {
     let is_deployment = ChildKind::of(&request.target) == Some(ChildKind::Deployment);
     match &request.change {
@@ -209,12 +209,12 @@ pub(crate) fn applied_deployment(request: &Request) -> Option<&Value> {
     }
 }
 
-/// Whether a request makes its object.
+/// Whether a request creates its object.
 pub(crate) fn creates(request: &Request) -> bool {
     matches!(&request.change, Change::Apply { body, .. } if body["metadata"].get("uid").is_none())
 }
 
-/// A request with this resourceVersion in its guard, or without any.
+/// A request with this resourceVersion in its guard, or without one.
 pub(crate) fn guarded_by(mut request: Request, version: Option<&str>) -> Request {
     match &mut request.change {
         Change::Apply { body, .. } => {

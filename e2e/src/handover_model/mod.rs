@@ -1,24 +1,22 @@
-//! The handover of `spec.replicas` in a model checker: every order of what the operator, autoscalers, people, the network and
-//! crashes do, explored to its end within stated bounds.
+//! The handover of `spec.replicas` in a model checker. It explores every order of what the operator, autoscalers, users, the
+//! network and crashes do, to the end and within stated bounds.
 //!
-//! All that decides is the operator's own code: [`Course`](baton_controller::decide::course::Course), which plans, predicts, leaves
-//! out, guards and tries again, and the merge core, which is the API server here. What is made by hand is the world: what a server
-//! makes of a guard, watches that lag, requests and responses that are lost, crashes, autoscalers, people.
+//! All decisions are the operator's own code: [`Course`](baton_controller::decide::course::Course), which plans, predicts, skips,
+//! guards and retries, and the merge core, which is the API server here. The model of the world is written for it: the guards of a
+//! server, watches that lag, lost requests and responses, crashes, autoscalers, users.
 //!
 //! What is bounded, and what is left out:
 //!
-//! - Each disturbance happens at most as often as its [`Budgets`] say. The operator's own steps are bounded by nothing.
-//! - Equal content is an equal `resourceVersion`, or the space would have no end: a write that was planned from an object of
-//!   the same content is as good. A late write and an autoscaler's write under way are held off by any write in between, as on
-//!   a real server.
-//! - A cache that catches up shows the newest state. It stops at each earlier one just as well, by catching up before the next
-//!   write; what is left out is a pass from one old state after a pass from a still older one, of which both were old already
-//!   when the first began.
-//! - One operator runs at a time. The Deployment isn't adopted, or scaled to zero by anybody but Baton. How long something that
-//!   failed is left alone is any time; contention isn't slowed down.
+//! - Each disturbance happens at most as often as its [`Budgets`] allow. The operator's own steps have no bound.
+//! - Equal content has an equal `resourceVersion`, or the space would be infinite. So a write that was planned from an equal
+//!   object passes its guard. As on a real server, any write in between stops a late write and an autoscaler's write under way.
+//! - A cache that catches up shows the newest state. It also stops at each earlier state, by catching up before the next write.
+//!   Left out is a pass from an old state after a pass from a still older one, when both were old before the first pass began.
+//! - One operator runs at a time. The Deployment isn't adopted, and only Baton scales it to zero. After a failure, a retry may
+//!   happen at any time; contention isn't slowed down.
 //!
-//! [`Handover`] is the model, [`Promise`] what it keeps, [`Fault`] what it would catch, [`explore()`] runs it, and a
-//! [`Trace`] shows the way to a broken promise.
+//! [`Handover`] is the model, [`Promise`] what it must keep, [`Fault`] a bug that it finds. [`explore()`] runs it, and a [`Trace`]
+//! shows the path to a broken promise.
 
 mod cluster;
 mod configurations;
@@ -43,7 +41,7 @@ pub use occurrences::{Occurrence, Occurrences};
 pub use operator::{HeldBack, PassId, Sent};
 pub use properties::Promise;
 pub(crate) use properties::{JudgedWrite, judge};
-pub(crate) use server::{Number, is_on_its_way};
+pub(crate) use server::{JudgedReplicas, scaler_owns};
 pub use server::{ObjectId, RequestId};
 pub use state::{Action, Allowance, Broken, Budgets, Fate, OperatorState, State, UnderWay};
 pub use trace::Trace;

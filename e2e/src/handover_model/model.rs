@@ -20,20 +20,20 @@ use super::{
     state::{Action, Broken, Budgets, Fate, OperatorState, State, UnderWay},
 };
 
-/// A configuration to explore, with an operator that may have a fault. Clones remember together.
+/// A configuration to explore, with an operator that may have a fault. Clones share their memory.
 #[derive(Clone)]
 pub struct Handover {
     configuration: Configuration,
     machinery: Arc<Mutex<Machinery>>,
 }
 
-/// What remembers objects, requests, passes and responses, so that each is asked for once.
+/// The memory of objects, requests, passes and responses, so that each is computed once.
 pub(super) struct Machinery {
     pub(super) server: Server,
     pub(super) operator: operator::PassStore,
     rests: HashMap<Cluster, bool>,
-    /// Whether anybody asks for what the status tells. Nobody does as long as the Deployment is there.
-    tells: bool,
+    /// Whether the status has to record the replica count. It matters only if the Deployment may be deleted.
+    records: bool,
     pub(super) occurrences: Occurrences,
 }
 
@@ -44,7 +44,7 @@ impl Handover {
             server: Server::new(),
             operator: operator::PassStore::new(fault),
             rests: HashMap::new(),
-            tells: configuration.budgets.deletions > 0,
+            records: configuration.budgets.deletions > 0,
             occurrences: Occurrences::default(),
         };
         Self { configuration, machinery: Arc::new(Mutex::new(machinery)) }
@@ -69,7 +69,7 @@ impl Model for Handover {
                 operator: OperatorState::Idle(HeldBack::default()),
                 late: None,
                 under_way: UnderWay::default(),
-                may_hold: false,
+                may_own: false,
                 own_is_late: false,
                 made: u8::from(cluster.own.is_some()),
                 left: self.configuration.budgets,
@@ -93,7 +93,7 @@ impl Model for Handover {
             OperatorState::Idle(held_back) => {
                 actions.push(Action::Begin { for_real: false });
                 actions.extend((state.left.resyncs > 0).then_some(Action::Begin { for_real: true }));
-                actions.extend((held_back != HeldBack::default()).then_some(Action::TryAgain));
+                actions.extend((held_back != HeldBack::default()).then_some(Action::Retry));
             }
             OperatorState::Pass(pass) => {
                 let pending = self.machinery().operator.pending(pass);
@@ -125,8 +125,8 @@ impl Model for Handover {
             NoReset,
             OnlyToTheSpec,
             OnlyFromWhatWasRead,
-            NotWhileOthersHold,
-            NeverLetGoAlone,
+            NotWhileOthersOwn,
+            NeverUnowned,
             ComesBack,
             OneAtATime,
             Rest
@@ -134,7 +134,7 @@ impl Model for Handover {
     }
 }
 
-/// What may become of what a pass does next.
+/// What may happen to the next request of a pass.
 fn fates(pending: Pending, state: &State) -> Vec<Fate> {
     let Budgets { losses, crashes, late, .. } = state.left;
     let mut fates = vec![Fate::Responded];
@@ -158,7 +158,7 @@ fn fates(pending: Pending, state: &State) -> Vec<Fate> {
 }
 
 impl Handover {
-    /// What others than the operator may do.
+    /// What others may do, besides the operator.
     fn disturbances(&self, state: &State, actions: &mut Vec<Action>) {
         let State { cluster, left, .. } = state;
         if left.edits > 0 {
@@ -170,27 +170,27 @@ impl Handover {
         }
         let Some(deployment) = cluster.deployment else { return };
         let machinery = self.machinery();
-        let number = machinery.server.replicas(deployment);
+        let replicas = machinery.server.replicas(deployment);
         if left.deletions > 0 {
             actions.push(Action::Delete);
         }
         // At zero an autoscaler does nothing.
-        if left.scalings > 0 && number.count > 0 {
+        if left.scalings > 0 && replicas.count > 0 {
             for scaler in Scaler::ALL {
                 if cluster.has(scaler) || state.under_way.has(scaler) {
-                    let numbers = scaler.numbers().iter().filter(|wanted| **wanted != number.count);
+                    let numbers = scaler.numbers().iter().filter(|wanted| **wanted != replicas.count);
                     actions.extend(numbers.map(|wanted| Action::Scale(scaler, *wanted)));
                 }
             }
         }
-        if left.by_hand > 0 && number.count != BY_HAND {
+        if left.by_hand > 0 && replicas.count != BY_HAND {
             actions.push(Action::ByHand);
         }
-        let is_rogues = number.owners.others.iter().any(|manager| manager == ROGUE);
+        let is_rogues = replicas.owners.others.iter().any(|manager| manager == ROGUE);
         if is_rogues {
-            actions.push(Action::RogueLetsGo);
+            actions.push(Action::RogueReleases);
         } else if left.rogue > 0 {
-            actions.push(Action::RogueTakes);
+            actions.push(Action::RogueTakesOver);
         }
     }
 }
@@ -207,8 +207,8 @@ impl Machinery {
         if let (Some(scaler), Some(id)) = (scaler, cluster.deployment) {
             cluster.deployment = Some(self.server.scale(id, scaler.manager(), scaler.numbers()[0]));
         }
-        let tells = cluster.deployment.filter(|_| self.tells);
-        cluster.told = tells.map(|id| self.server.replicas(id).count);
+        let recorded = cluster.deployment.filter(|_| self.records);
+        cluster.recorded = recorded.map(|id| self.server.replicas(id).count);
         cluster
     }
 
@@ -225,12 +225,12 @@ impl Machinery {
                 }
             }
             Action::Request(fate) => self.request(state, fate),
-            Action::TryAgain => state.operator = OperatorState::Idle(HeldBack::default()),
+            Action::Retry => state.operator = OperatorState::Idle(HeldBack::default()),
             Action::Arrive => {
                 if let Some(sent) = state.late.take() {
-                    let held = self.baton_holds(state);
+                    let owned = self.baton_owns(state);
                     let response = self.carry_out(state, sent);
-                    state.may_hold |= !held && self.baton_holds(state);
+                    state.may_own |= !owned && self.baton_owns(state);
                     state.own_is_late |= sent.child == ChildKind::Autoscaler && state.cluster.own.is_some();
                     let counts = matches!(response, ServerResponse::Done(_));
                     self.occurrences.note(if counts {
@@ -255,11 +255,11 @@ impl Machinery {
                 left.by_hand -= 1;
                 self.scale(state, "kubectl", BY_HAND);
             }
-            Action::RogueTakes => {
+            Action::RogueTakesOver => {
                 left.rogue -= 1;
                 self.rogue(state, Some(ROGUES));
             }
-            Action::RogueLetsGo => self.rogue(state, None),
+            Action::RogueReleases => self.rogue(state, None),
             Action::OthersCreate => {
                 left.others -= 1;
                 cluster.theirs = true;
@@ -274,7 +274,7 @@ impl Machinery {
                 left.deletions -= 1;
                 cluster.deployment = None;
                 state.under_way = UnderWay::default();
-                state.may_hold = false;
+                state.may_own = false;
                 self.occurrences.note(Occurrence::Deleted);
                 overtake(state, ChildKind::Deployment);
             }
@@ -328,8 +328,8 @@ impl Machinery {
     fn go_on(&mut self, state: &mut State, pass: operator::PassId) {
         state.operator = match self.operator.pending(pass) {
             Pending::Done => {
-                if self.tells {
-                    state.cluster.told = self.operator.told(pass);
+                if self.records {
+                    state.cluster.recorded = self.operator.recorded(pass);
                 }
                 OperatorState::Idle(self.operator.held_back(pass))
             }
@@ -337,7 +337,7 @@ impl Machinery {
         };
     }
 
-    /// Carries out a write of Baton's.
+    /// Carries out Baton's write.
     fn carry_out(&mut self, state: &mut State, sent: Sent) -> ServerResponse {
         let before = *state.cluster.child(sent.child);
         let request = self.operator.as_it_is_sent(&sent, before, &mut self.server);
@@ -373,30 +373,30 @@ impl Machinery {
         }
     }
 
-    /// Puts another Deployment in the place of the one that is there.
+    /// Replaces the Deployment.
     fn put(&mut self, state: &mut State, after: ObjectId, sent: Option<&Sent>, rogue: bool) {
         let before = state.cluster.deployment.replace(after);
         if before == Some(after) {
             return;
         }
-        let (before, after) = (before.map(|id| self.server.number(id)), self.server.number(after));
+        let (before, after) = (before.map(|id| self.server.judged(id)), self.server.judged(after));
         state.broken = judge(before, after, sent.map(Sent::judged).as_ref(), rogue);
-        state.may_hold |= sent.is_some_and(|sent| sent.creates);
-        state.may_hold &= after.replicas.owners.baton;
+        state.may_own |= sent.is_some_and(|sent| sent.creates);
+        state.may_own &= after.replicas.owners.baton;
         let before = before.map(|before| before.replicas);
         self.occurrences.moved(state.cluster.spec, before, after.replicas, sent.is_some());
-        // What was read before doesn't count any more.
+        // What was read before is outdated.
         state.under_way = UnderWay::default();
         overtake(state, ChildKind::Deployment);
     }
 
-    fn baton_holds(&self, state: &State) -> bool {
+    fn baton_owns(&self, state: &State) -> bool {
         state.cluster.deployment.is_some_and(|id| self.server.replicas(id).owners.baton)
     }
 
     fn judge_state(&mut self, state: &mut State) {
-        let holds = self.baton_holds(state) && !state.may_hold && !state.own_is_late;
-        state.broken.note(Promise::OneAtATime, holds && state.cluster.own.is_some());
+        let owns = self.baton_owns(state) && !state.may_own && !state.own_is_late;
+        state.broken.note(Promise::OneAtATime, owns && state.cluster.own.is_some());
         let start = Cluster { generation: 1, ..state.cluster };
         let is_kept = match self.rests.get(&start) {
             Some(kept) => *kept,
@@ -411,7 +411,7 @@ impl Machinery {
     }
 }
 
-/// What is guarded and late, and whose object was written now, would be refused.
+/// Drops a late write if it is guarded: its object was written now, so it would be refused.
 fn overtake(state: &mut State, child: ChildKind) {
     if state.late.is_some_and(|sent| sent.is_guarded && sent.child == child) {
         state.late = None;

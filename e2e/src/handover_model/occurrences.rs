@@ -1,4 +1,4 @@
-//! What has happened while the model was explored. A model in which nothing happens keeps every promise.
+//! What happened while the model was explored: a model in which nothing happens would keep every promise.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,39 @@ use clap::ValueEnum;
 
 use super::{
     cluster::Spec,
-    server::{is_held, is_on_its_way},
+    server::{is_owned, scaler_owns},
 };
 
 /// Something that should happen now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Occurrence {
-    /// An autoscaler's write took the number from Baton's temporary manager.
+    /// An autoscaler's write took the replica count over from Baton's temporary manager.
     HandedOver,
-    /// Baton took a number over that was scaled or on its way, as it was.
+    /// Baton took over a replica count of an autoscaler or of the temporary manager, without changing it.
     TakenBack,
-    /// Baton released those who held the number before.
+    /// Baton released the previous owners of the replica count.
     Released,
-    /// Baton set the number that the spec says.
+    /// Baton set the replica count of the spec.
     Set,
-    /// A write of Baton's met a conflict with other owners.
+    /// Baton's write got a conflict with other owners.
     Conflict,
-    /// A write of Baton's was refused because the object wasn't what it had read.
+    /// Baton's write was refused because the object had changed since it was read.
     RefusedByGuard,
-    /// A write that arrived late was refused.
+    /// A late write was refused.
     LateWriteRefused,
-    /// A write that arrived late counted.
+    /// A late write was stored.
     LateWriteCounted,
     /// A pass found that its spec isn't the newest.
     SawANewerSpec,
     /// An autoscaler wrote after its HorizontalPodAutoscaler was deleted.
     ScaledAfterItsDeletion,
-    /// The rogue let go alone, and the server reset the number.
+    /// The rogue released the replica count as its only owner, and the server reset it.
     ResetByTheRogue,
-    /// Somebody deleted the Deployment.
+    /// A user deleted the Deployment.
     Deleted,
-    /// Baton took the number to zero.
+    /// Baton set the replica count to zero.
     Suspended,
-    /// Baton brought the number back from zero.
+    /// Baton restored the replica count from zero.
     Resumed,
 }
 
@@ -52,30 +52,30 @@ impl Occurrence {
     /// A short text.
     pub fn text(self) -> &'static str {
         match self {
-            Self::HandedOver => "an autoscaler took the number from the temporary manager",
-            Self::TakenBack => "Baton took the live number back",
-            Self::Released => "Baton released those who held it before",
-            Self::Set => "Baton set the spec's number",
-            Self::Conflict => "a write met other owners",
+            Self::HandedOver => "an autoscaler took over from the temporary manager",
+            Self::TakenBack => "Baton took over the live replica count",
+            Self::Released => "Baton released the previous owners",
+            Self::Set => "Baton set the replica count of the spec",
+            Self::Conflict => "a write got a conflict",
             Self::RefusedByGuard => "a write was refused by its guard",
             Self::LateWriteRefused => "a late write was refused",
-            Self::LateWriteCounted => "a late write counted",
+            Self::LateWriteCounted => "a late write was stored",
             Self::SawANewerSpec => "a pass found a newer spec",
             Self::ScaledAfterItsDeletion => "an autoscaler wrote after its deletion",
-            Self::ResetByTheRogue => "the rogue let go alone",
+            Self::ResetByTheRogue => "the rogue released as the only owner",
             Self::Deleted => "the Deployment was deleted",
-            Self::Suspended => "Baton took the number to zero",
-            Self::Resumed => "Baton brought the number back",
+            Self::Suspended => "Baton set the replica count to zero",
+            Self::Resumed => "Baton restored the replica count",
         }
     }
 }
 
-/// How often each occurrence happened, on all ways together.
+/// How often each occurrence happened, on all paths together.
 #[derive(Clone, Debug, Default)]
 pub struct Occurrences(BTreeMap<Occurrence, u64>);
 
 impl Occurrences {
-    /// How often a occurrence happened.
+    /// How often an occurrence happened.
     pub fn of(&self, occurrence: Occurrence) -> u64 {
         self.0.get(&occurrence).copied().unwrap_or_default()
     }
@@ -91,7 +91,7 @@ impl Occurrences {
         *self.0.entry(occurrence).or_default() += 1;
     }
 
-    /// Notes what a write to the Deployment did with its number.
+    /// Notes what a write to the Deployment did with its replica count.
     pub(super) fn moved(&mut self, spec: Spec, before: Option<&Replicas>, after: &Replicas, by_baton: bool) {
         let Some(before) = before else { return };
         let (was, is) = (&before.owners, &after.owners);
@@ -100,11 +100,9 @@ impl Occurrences {
             false if was.temporary && !is.temporary && !is.scale.is_empty() && spec != Spec::HandsOff => {
                 Occurrence::HandedOver
             }
-            false if !stays && !is_held(after) => Occurrence::ResetByTheRogue,
-            true if stays && !was.baton && is.baton && is_on_its_way(before) => Occurrence::TakenBack,
-            true if stays && is.baton && is_on_its_way(before) && !is_on_its_way(after) => {
-                Occurrence::Released
-            }
+            false if !stays && !is_owned(after) => Occurrence::ResetByTheRogue,
+            true if stays && !was.baton && is.baton && scaler_owns(before) => Occurrence::TakenBack,
+            true if stays && is.baton && scaler_owns(before) && !scaler_owns(after) => Occurrence::Released,
             true if !stays && after.count == 0 => Occurrence::Suspended,
             true if !stays && before.count == 0 => Occurrence::Resumed,
             true if !stays && is.baton => Occurrence::Set,

@@ -1,7 +1,7 @@
-//! The operator: the code that decides is the real one, a [`Course`] for each pass. What drives it, in the place of the loop around
-//! it, delivers its requests to the model of the server.
+//! The operator. The code that decides is the real one, a [`Course`] for each pass. This module replaces the loop around it, and
+//! delivers its requests to the model of the server.
 //!
-//! A pass is known by all that its further course depends on, so that two ways to the same knowledge are one pass.
+//! A pass is identified by all that its further course depends on: two paths to the same knowledge are one pass.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,7 +25,7 @@ use super::{
     cluster::{Cluster, Part, START, Spec},
     fault::{Fault, creates},
     properties::JudgedWrite,
-    server::{NAME, NAMESPACE, ObjectId, RequestId, Server, ServerResponse, is_on_its_way, moment},
+    server::{NAME, NAMESPACE, ObjectId, RequestId, Server, ServerResponse, moment, scaler_owns},
 };
 
 /// What a guard of a JSON patch tests.
@@ -36,29 +36,29 @@ const UID: &str = "uid-of-the-workload";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PassId(u32);
 
-/// A write of Baton's, with what it was decided from.
+/// A write of Baton's, and what it was decided from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sent {
     pub(super) request: RequestId,
     /// The Workload that it was planned from.
     pub(super) spec: Spec,
     pub(super) generation: u8,
-    /// The Deployment's number as it was read.
+    /// The Deployment's replica count as it was read.
     pub(super) read: Option<i32>,
-    /// Whether it counts only for the object that was read.
+    /// Whether it is refused if the object has changed since it was read.
     pub(super) is_guarded: bool,
     /// Whether it creates its object.
     pub(super) creates: bool,
-    /// The Deployment's number as the status told it.
-    pub(super) told: Option<i32>,
+    /// The Deployment's replica count as the status recorded it.
+    pub(super) recorded: Option<i32>,
     pub(super) child: ChildKind,
     pub(super) what: &'static str,
 }
 
 impl Sent {
     pub(super) fn judged(&self) -> JudgedWrite {
-        let Self { spec, read, told, .. } = *self;
-        JudgedWrite { wanted: spec.wanted(), told, read }
+        let Self { spec, read, recorded, .. } = *self;
+        JudgedWrite { wanted: spec.wanted(), recorded, read }
     }
 }
 
@@ -73,14 +73,14 @@ pub(super) enum Pending {
 /// What a pass receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Received {
-    /// What it read, in a cluster that says nothing of the rest.
+    /// What it read. The rest of the cluster is empty.
     Read(Cluster),
     Written(ServerResponse),
     /// No response came.
     Nothing,
 }
 
-/// Children that are left alone for a while after a failure.
+/// Children that wait for a retry after a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeldBack {
     deployment: bool,
@@ -88,10 +88,10 @@ pub struct HeldBack {
 }
 
 impl HeldBack {
-    fn set(&mut self, child: ChildKind, held: bool) {
+    fn set(&mut self, child: ChildKind, is_held_back: bool) {
         match child {
-            ChildKind::Deployment => self.deployment = held,
-            ChildKind::Autoscaler => self.autoscaler = held,
+            ChildKind::Deployment => self.deployment = is_held_back,
+            ChildKind::Autoscaler => self.autoscaler = is_held_back,
             ChildKind::Service | ChildKind::DisruptionBudget => {}
         }
     }
@@ -102,21 +102,21 @@ impl HeldBack {
     }
 }
 
-/// A pass under way, as the loop keeps it.
+/// A pass under way, with what the loop keeps for it.
 #[derive(Clone, Debug)]
 struct Pass {
     course: Course,
-    /// The children that were left alone from its beginning.
+    /// The children that it skips, because they wait for a retry.
     held_back: HeldBack,
     spec: Spec,
     generation: u8,
-    told: Option<i32>,
+    recorded: Option<i32>,
 }
 
 pub(super) struct PassStore {
     fault: Option<Fault>,
     passes: Vec<(Pass, Pending)>,
-    /// By the digest of what they look like in full.
+    /// By the digest of their full text.
     by_text: HashMap<[u8; 32], PassId>,
     begun: HashMap<(Cluster, HeldBack, bool), PassId>,
     received: HashMap<(PassId, Received), PassId>,
@@ -137,22 +137,22 @@ impl PassStore {
         self.pass(id).1
     }
 
-    /// The children that are left alone after this pass.
+    /// The children that wait for a retry after this pass.
     pub(super) fn held_back(&self, id: PassId) -> HeldBack {
         self.pass(id).0.failed()
     }
 
-    /// The Deployment's number, as the status tells it after this pass.
-    pub(super) fn told(&self, id: PassId) -> Option<i32> {
+    /// The Deployment's replica count, as the status records it after this pass.
+    pub(super) fn recorded(&self, id: PassId) -> Option<i32> {
         let (pass, _) = self.pass(id);
-        pass.course.seen().replicas().map(|replicas| replicas.count).or(pass.told)
+        pass.course.seen().replicas().map(|replicas| replicas.count).or(pass.recorded)
     }
 
     pub(super) fn passes(&self) -> usize {
         self.passes.len()
     }
 
-    /// Whether what is read past the caches comes from them nevertheless.
+    /// Whether reads past the caches get what the caches show.
     pub(super) fn reads_from_cache(&self) -> bool {
         self.fault.is_some_and(Fault::reads_from_cache)
     }
@@ -161,7 +161,7 @@ impl PassStore {
         &self.passes[id.0 as usize]
     }
 
-    /// Begins a pass from what the caches show. `for_real` sends also what would change nothing.
+    /// Begins a pass from what the caches show. With `for_real` it also sends writes that change nothing.
     pub(super) fn begin(
         &mut self,
         cached: Cluster,
@@ -173,8 +173,8 @@ impl PassStore {
         if let Some(pass) = self.begun.get(&key) {
             return *pass;
         }
-        let on_its_way = cached.deployment.is_some_and(|id| is_on_its_way(server.replicas(id)));
-        let seen = self.seen(cached, cached.spec, on_its_way);
+        let scaler_owns = cached.deployment.is_some_and(|id| scaler_owns(server.replicas(id)));
+        let seen = self.seen(cached, cached.spec, scaler_owns);
         let mut children = BTreeMap::new();
         children.extend(
             self.child(ChildKind::Deployment, seen, server).map(|live| (ChildKind::Deployment, live)),
@@ -182,14 +182,14 @@ impl PassStore {
         children.extend(
             self.child(ChildKind::Autoscaler, seen, server).map(|live| (ChildKind::Autoscaler, live)),
         );
-        let workload = Arc::new(workload(cached.spec, cached.generation, cached.told));
+        let workload = Arc::new(workload(cached.spec, cached.generation, cached.recorded));
         let snapshot = Snapshot::new(workload, children, autoscalers(seen, server));
         let pass = Pass {
             course: Course::new(snapshot, held_back.children(), for_real),
             held_back,
             spec: cached.spec,
             generation: cached.generation,
-            told: cached.told,
+            recorded: cached.recorded,
         };
         let id = self.go_on(pass, server);
         self.begun.insert(key, id);
@@ -208,7 +208,7 @@ impl PassStore {
         Received::Read(shown)
     }
 
-    /// Gives a pass what it waited for.
+    /// Delivers what a pass waited for.
     pub(super) fn receive(&mut self, id: PassId, received: Received, server: &mut Server) -> PassId {
         if let Some(next) = self.received.get(&(id, received)) {
             return *next;
@@ -234,7 +234,7 @@ impl PassStore {
     }
 
     fn saw(&self, pass: &mut Pass, read: Read, cluster: Cluster, server: &Server) {
-        let seen = self.seen(cluster, pass.spec, pass.course.seen().replicas().is_some_and(is_on_its_way));
+        let seen = self.seen(cluster, pass.spec, pass.course.seen().replicas().is_some_and(scaler_owns));
         match read {
             Read::Workload => {
                 pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation, None).metadata));
@@ -298,13 +298,13 @@ impl PassStore {
             read: seen.replicas().map(|replicas| replicas.count),
             is_guarded,
             creates,
-            told: pass.told,
+            recorded: pass.recorded,
             child: step.child(),
             what: step.describe(),
         }
     }
 
-    /// A request as it arrives at the server, where the object is this.
+    /// A request as it arrives at the server, when the live object is this one.
     pub(super) fn as_it_is_sent(
         &self,
         sent: &Sent,
@@ -324,7 +324,7 @@ impl PassStore {
             pass.failed(),
             pass.spec,
             pass.generation,
-            pass.told
+            pass.recorded
         ));
         *self.by_text.entry(text.into()).or_insert_with(|| {
             self.passes.push((pass, pending));
@@ -333,8 +333,8 @@ impl PassStore {
     }
 
     /// A cluster as the operator sees it.
-    fn seen(&self, cluster: Cluster, spec: Spec, on_its_way: bool) -> Cluster {
-        self.fault.map_or(cluster, |fault| fault.seen(cluster, spec, on_its_way))
+    fn seen(&self, cluster: Cluster, spec: Spec, scaler_owns: bool) -> Cluster {
+        self.fault.map_or(cluster, |fault| fault.seen(cluster, spec, scaler_owns))
     }
 
     fn child(&self, child: ChildKind, seen: Cluster, server: &Server) -> Option<LiveObject> {
@@ -356,7 +356,7 @@ impl PassStore {
 }
 
 impl Pass {
-    /// The children that failed in it, and those that were left alone.
+    /// The children that failed in it, and those that it skipped.
     fn failed(&self) -> HeldBack {
         let mut failed = self.held_back;
         for (child, result) in self.course.results() {
@@ -379,7 +379,7 @@ fn autoscalers(seen: Cluster, server: &Server) -> Vec<Autoscaler> {
     seen.theirs.then_some(theirs).into_iter().chain(own).collect()
 }
 
-fn workload(spec: Spec, generation: u8, told: Option<i32>) -> Workload {
+fn workload(spec: Spec, generation: u8, recorded: Option<i32>) -> Workload {
     let mut object = json!({
         "apiVersion": "baton.rs/v1alpha1",
         "kind": "Workload",
@@ -399,7 +399,7 @@ fn workload(spec: Spec, generation: u8, told: Option<i32>) -> Workload {
             object["spec"]["autoscaling"] = json!({"external": Map::new()});
         }
     }
-    if let Some(value) = told {
+    if let Some(value) = recorded {
         let since = moment().to_string();
         let ownership = json!({"owner": "somebody", "phase": "HandedOver", "value": value, "since": since});
         object["status"] = json!({"replicaOwnership": ownership});

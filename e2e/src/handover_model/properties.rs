@@ -1,51 +1,51 @@
-//! What is promised, and whether a step keeps it.
+//! The promises, and whether a step keeps them.
 //!
-//! Most of it is about a single write of Baton's and is judged as that write is carried out, by the server's truth before and
-//! after it, whatever the operator believed. The rest is about states.
+//! Most are about a single write of Baton's. They are judged when that write is carried out, by the live object before and after
+//! it. The rest are about states.
 
 use baton_controller::decide::replicas::Wanted;
 use clap::ValueEnum;
 
 use super::{
     cluster::RESET,
-    server::{Number, is_held, is_on_its_way},
+    server::{JudgedReplicas, is_owned, scaler_owns},
     state::Broken,
 };
 
 /// A write of Baton's to the Deployment, as it is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JudgedWrite {
-    /// What the Workload asks for that it was planned from.
+    /// What the Workload that it was planned from asks for.
     pub(crate) wanted: Wanted,
-    /// The Deployment's number as the status told it.
-    pub(crate) told: Option<i32>,
-    /// The Deployment's number as it was read.
+    /// The Deployment's replica count as the status recorded it.
+    pub(crate) recorded: Option<i32>,
+    /// The Deployment's replica count as it was read.
     pub(crate) read: Option<i32>,
 }
 
 /// A promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Promise {
-    /// Nobody ever sees a number that nobody asked for: what the server resets it to. Only the rogue, letting go of a number
-    /// that it alone holds, brings that about.
+    /// The server never resets the replica count to its default. The only exception is the rogue, which may release a replica
+    /// count as its only owner.
     NoReset,
-    /// A write of Baton's changes the number only to the `spec.replicas` of the Workload that it was planned from, which has no
-    /// autoscaling; or to zero, if that is suspended, and back; or it creates the Deployment with the number that it had, or
-    /// with what the autoscaler is to start from. So it lowers no other number.
+    /// Baton's write changes the replica count only in these ways: to the `spec.replicas` of the Workload that it was planned from,
+    /// if that has no autoscaling; to zero, if it is suspended, and back; or it creates the Deployment with its previous replica
+    /// count, or with the start of the autoscaler.
     OnlyToTheSpec,
-    /// A write of Baton's changes the number only from what Baton has read: it undoes no number that anybody wrote since.
+    /// Baton's write changes the replica count only if Baton has read the live one: it never reverts a write that it hasn't read.
     OnlyFromWhatWasRead,
-    /// A write of Baton's changes no number that whoever scales, or the temporary manager, holds. It is taken over first, as it is.
-    NotWhileOthersHold,
-    /// A number that somebody holds is still held by somebody after a write of Baton's.
-    NeverLetGoAlone,
-    /// What a write of Baton's takes to zero says which number comes back.
+    /// Baton's write changes no replica count that an autoscaler or the temporary manager owns. Baton takes it over first, without
+    /// changing it.
+    NotWhileOthersOwn,
+    /// A replica count with an owner still has an owner after Baton's write.
+    NeverUnowned,
+    /// When Baton's write sets the replica count to zero, the object records the one to restore.
     ComesBack,
-    /// While Baton's own autoscaler is there, Baton doesn't hold the number: one of the two at a time may change it. A write
-    /// that arrives late, after its sender gave it up, may make an exception, and so does a Deployment that is made anew under
-    /// its autoscaler: then Baton lets go next.
+    /// While Baton's own autoscaler exists, Baton doesn't own the replica count. There are two exceptions, after which Baton releases
+    /// it next: a write that arrives after its sender has given it up, and a Deployment that is created under its autoscaler.
     OneAtATime,
-    /// From every state the operator alone comes to rest, and at rest the number is whose it should be.
+    /// From every state, the operator alone comes to rest, and then the replica count has the owner that it should have.
     Rest,
 }
 
@@ -58,13 +58,13 @@ impl Promise {
     /// A short text.
     pub fn name(self) -> &'static str {
         match self {
-            Self::NoReset => "nobody sees a number that nobody asked for",
-            Self::OnlyToTheSpec => "Baton changes the number only to its spec's",
-            Self::OnlyFromWhatWasRead => "Baton changes the number only from what it has read",
-            Self::NotWhileOthersHold => "Baton changes no number that others hold on its way",
-            Self::NeverLetGoAlone => "Baton never lets go alone",
-            Self::ComesBack => "a number that is suspended comes back",
-            Self::OneAtATime => "Baton holds no number that its autoscaler scales",
+            Self::NoReset => "the server never resets the replica count",
+            Self::OnlyToTheSpec => "Baton changes the replica count only to its spec's",
+            Self::OnlyFromWhatWasRead => "Baton changes the replica count only from what it has read",
+            Self::NotWhileOthersOwn => "Baton changes no replica count that an autoscaler owns",
+            Self::NeverUnowned => "Baton never leaves the replica count without an owner",
+            Self::ComesBack => "a suspended replica count can be restored",
+            Self::OneAtATime => "Baton owns no replica count that its autoscaler scales",
             Self::Rest => "the operator alone comes to rest, as the spec says",
         }
     }
@@ -75,8 +75,8 @@ impl Promise {
 }
 
 impl Broken {
-    /// Whether what has happened broke something. A state from which the operator wouldn't come to rest is one in which
-    /// nothing has happened yet.
+    /// Whether something that happened broke a promise. A state from which the operator wouldn't come to rest doesn't count: nothing
+    /// has happened yet.
     pub fn has_happened(self) -> bool {
         self.0 & !Promise::Rest.bit() != 0
     }
@@ -86,7 +86,7 @@ impl Broken {
         self.0 & promise.bit() != 0
     }
 
-    /// What both break.
+    /// The promises that both break.
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -98,11 +98,11 @@ impl Broken {
     }
 }
 
-/// What a write to the Deployment broke, by its number before and after. Without a `sent` it was somebody else's; `rogue` tells
+/// What a write to the Deployment broke, by its replica count before and after. Without `sent` it wasn't Baton's. `rogue` is
 /// whether it was the rogue's.
 pub(crate) fn judge(
-    before: Option<Number<'_>>,
-    after: Number<'_>,
+    before: Option<JudgedReplicas<'_>>,
+    after: JudgedReplicas<'_>,
     sent: Option<&JudgedWrite>,
     rogue: bool,
 ) -> Broken {
@@ -113,23 +113,23 @@ pub(crate) fn judge(
     broken.note(Promise::NoReset, changes && number == RESET && !rogue && says != Some(RESET));
     let Some(sent) = sent else { return broken };
     broken.note(Promise::OnlyToTheSpec, changes && says != Some(number));
-    let (Some(before), Some(held)) = (before, owners) else { return broken };
-    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(held.count));
-    broken.note(Promise::NotWhileOthersHold, changes && is_on_its_way(held));
-    broken.note(Promise::NeverLetGoAlone, is_held(held) && !is_held(after.replicas));
-    let comes_back = if changes { Some(held.count) } else { before.to_resume };
+    let (Some(before), Some(was)) = (before, owners) else { return broken };
+    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(was.count));
+    broken.note(Promise::NotWhileOthersOwn, changes && scaler_owns(was));
+    broken.note(Promise::NeverUnowned, is_owned(was) && !is_owned(after.replicas));
+    let comes_back = if changes { Some(was.count) } else { before.to_resume };
     broken.note(Promise::ComesBack, number == 0 && after.to_resume != comes_back);
     broken
 }
 
-/// What a write of Baton's may set the number to.
-fn says(sent: &JudgedWrite, before: Option<Number<'_>>) -> Option<i32> {
-    let told = sent.told.filter(|number| *number > 0);
+/// What Baton's write may set the replica count to.
+fn says(sent: &JudgedWrite, before: Option<JudgedReplicas<'_>>) -> Option<i32> {
+    let recorded = sent.recorded.filter(|number| *number > 0);
     match (sent.wanted, before) {
         (Wanted::Number(number), _) => Some(number),
         (Wanted::Suspended, _) => Some(0),
-        (Wanted::Autoscaler { start, .. }, None) => told.or(Some(start)),
-        (Wanted::HandsOff, None) => told.or(Some(RESET)),
+        (Wanted::Autoscaler { start, .. }, None) => recorded.or(Some(start)),
+        (Wanted::HandsOff, None) => recorded.or(Some(RESET)),
         (_, Some(before)) if before.replicas.count > 0 => None,
         (Wanted::HandsOff, Some(before)) => before.to_resume,
         (Wanted::Autoscaler { start, .. }, Some(before)) => before.to_resume.or(Some(start)),

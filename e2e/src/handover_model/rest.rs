@@ -1,18 +1,18 @@
-//! What the operator does where nobody disturbs it.
+//! What the operator does without disturbances.
 
 use super::{
     cluster::{Cluster, START, Spec},
     operator::{HeldBack, PassStore, Pending, Received},
-    server::{Server, ServerResponse, is_on_its_way},
+    server::{Server, ServerResponse, scaler_owns},
 };
 
 use baton_controller::decide::child::ChildKind;
 
-/// After so many passes that each changed something the operator should be at rest. A pass goes on until nothing is left to
-/// do, so one is enough.
+/// After so many passes that changed something, the operator should be at rest. A pass goes on until nothing is left to do, so
+/// one is enough.
 pub(super) const MOST_PASSES: usize = 1;
 
-/// The uid of an autoscaler that is made on the way to rest.
+/// The uid of an autoscaler that is created on the way to rest.
 const LAST_UID: u8 = u8::MAX;
 
 /// How the operator alone came to rest.
@@ -23,8 +23,8 @@ pub(super) struct Rest {
     pub(super) passes: usize,
 }
 
-/// Lets the operator alone, with caches that show what there is, until a pass changes nothing. Nothing where it doesn't come
-/// to rest.
+/// Runs passes without disturbances, with caches that show the newest state, until one changes nothing. `None` if the operator
+/// doesn't come to rest.
 pub(super) fn come_to_rest(start: Cluster, operator: &mut PassStore, server: &mut Server) -> Option<Rest> {
     const ENDLESS: usize = 20;
     let mut cluster = start;
@@ -38,7 +38,7 @@ pub(super) fn come_to_rest(start: Cluster, operator: &mut PassStore, server: &mu
     None
 }
 
-/// The cluster after a pass that nobody disturbs.
+/// The cluster after a pass without disturbances.
 fn pass(mut cluster: Cluster, operator: &mut PassStore, server: &mut Server) -> Option<Cluster> {
     let mut id = operator.begin(cluster, HeldBack::default(), false, server);
     loop {
@@ -60,30 +60,30 @@ fn pass(mut cluster: Cluster, operator: &mut PassStore, server: &mut Server) -> 
     }
 }
 
-/// Whether the number is whose it should be, once the operator alone has come to rest from a start.
+/// Whether the replica count has the owner that it should have, once the operator alone has come to rest from a start.
 pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) -> bool {
     let Rest { cluster, passes } = rest;
-    let Some(number) = cluster.deployment.map(|id| server.replicas(id)) else { return false };
+    let Some(replicas) = cluster.deployment.map(|id| server.replicas(id)) else { return false };
     let before = start.deployment.map(|id| server.replicas(id));
-    let owners = &number.owners;
-    let to_resume = start.deployment.and_then(|id| server.number(id).to_resume);
+    let owners = &replicas.owners;
+    let to_resume = start.deployment.and_then(|id| server.judged(id).to_resume);
     let stays = before.is_none_or(|before| match (before.count, cluster.spec) {
-        (0, Spec::HandsOff) => number.count == to_resume.unwrap_or(0),
-        (0, _) => number.count == to_resume.unwrap_or(START),
-        (count, _) => number.count == count,
+        (0, Spec::HandsOff) => replicas.count == to_resume.unwrap_or(0),
+        (0, _) => replicas.count == to_resume.unwrap_or(START),
+        (count, _) => replicas.count == count,
     });
     let was_scaled = before.is_some_and(|before| !before.owners.scale.is_empty());
     let is_right = match cluster.spec {
-        // Somebody else's autoscaler scales it: it stays with that one.
-        Spec::Number(_) if cluster.theirs && (was_scaled || is_on_its_way(number)) => stays && !owners.baton,
-        Spec::Number(wanted) => number.count == wanted && owners.baton && !is_on_its_way(number),
+        // Another owner's autoscaler scales it, and stays the owner.
+        Spec::Number(_) if cluster.theirs && (was_scaled || scaler_owns(replicas)) => stays && !owners.baton,
+        Spec::Number(wanted) => replicas.count == wanted && owners.baton && !scaler_owns(replicas),
         Spec::Own => stays && !owners.baton && (cluster.own.is_some() || cluster.theirs),
         Spec::HandsOff | Spec::External => stays && !owners.baton,
-        Spec::Suspended => number.count == 0 && owners.baton && !is_on_its_way(number),
+        Spec::Suspended => replicas.count == 0 && owners.baton && !scaler_owns(replicas),
     };
     let is_wanted = cluster.spec == Spec::Own;
-    let told = start.told.filter(|number| *number > 0);
-    let starts = before.is_some() || cluster.spec != Spec::Own || number.count == told.unwrap_or(START);
+    let recorded = start.recorded.filter(|number| *number > 0);
+    let starts = before.is_some() || cluster.spec != Spec::Own || replicas.count == recorded.unwrap_or(START);
     is_right && starts && (is_wanted || cluster.own.is_none()) && *passes <= MOST_PASSES
 }
 

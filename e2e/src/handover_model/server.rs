@@ -1,8 +1,8 @@
-//! The API server, as far as writes to single objects go: the guards by hand, the merge by the merge core.
+//! The API server's writes to single objects: the guards are written here, the merge is the merge core's.
 //!
-//! Objects are kept once each, by their content, and the content decides the `resourceVersion`: equal states are equal
-//! then, whatever led to them. So a guard lets pass what was planned from an object of the same content, where a real server
-//! might refuse it; such a write does what it was planned to do. Times are all the same moment.
+//! Each object is kept once, by its content, and the content decides the `resourceVersion`, so that equal states are equal whatever
+//! led to them. So a guard accepts a write that was planned from an equal object, where a real server might refuse it; such a write
+//! does what it was planned to do. All times are the same moment.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 use super::cluster::RESET;
 
-/// The manager that applies a number by force, and has no business with it.
+/// A manager that force-applies a replica count, though it shouldn't.
 pub(super) const ROGUE: &str = "rogue";
 
 /// The name of the Workload and of its children.
@@ -43,22 +43,22 @@ pub struct RequestId(u16);
 pub(super) enum ServerResponse {
     /// The object is like this now, or gone.
     Done(Option<ObjectId>),
-    /// The object isn't what was seen.
+    /// The object has changed since it was read.
     Stale {
-        /// Whether it is because others own what is applied.
+        /// Whether the cause is that others own an applied field.
         conflict: bool,
     },
     /// Refused for good.
     Refused,
 }
 
-/// Whether somebody owns the replica count.
-pub(crate) fn is_held(replicas: &Replicas) -> bool {
+/// Whether the replica count has an owner.
+pub(crate) fn is_owned(replicas: &Replicas) -> bool {
     replicas.owners.baton || replicas.owners.shared()
 }
 
-/// Whether somebody owns it who isn't Baton and isn't there to stay: whoever scales, or the temporary manager.
-pub(crate) fn is_on_its_way(replicas: &Replicas) -> bool {
+/// Whether an autoscaler, `kubectl scale` or the temporary manager owns the replica count.
+pub(crate) fn scaler_owns(replicas: &Replicas) -> bool {
     replicas.owners.temporary || !replicas.owners.scale.is_empty()
 }
 
@@ -70,9 +70,9 @@ struct Object {
 
 /// What is judged of a Deployment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number<'a> {
+pub(crate) struct JudgedReplicas<'a> {
     pub(crate) replicas: &'a Replicas,
-    /// The number that it comes back to, if it is suspended.
+    /// The replica count to restore, if it is suspended.
     pub(crate) to_resume: Option<i32>,
 }
 
@@ -108,9 +108,9 @@ impl Server {
         &self.objects[usize::from(id.0)].replicas
     }
 
-    pub(super) fn number(&self, id: ObjectId) -> Number<'_> {
+    pub(super) fn judged(&self, id: ObjectId) -> JudgedReplicas<'_> {
         let Object { replicas, to_resume, .. } = &self.objects[usize::from(id.0)];
-        Number { replicas, to_resume: *to_resume }
+        JudgedReplicas { replicas, to_resume: *to_resume }
     }
 
     pub(super) fn request(&self, id: RequestId) -> &Request {
@@ -139,7 +139,7 @@ impl Server {
         }
     }
 
-    /// The number of a request.
+    /// The id of a request.
     pub(super) fn know(&mut self, request: Request) -> RequestId {
         let text = format!("{request:?}");
         *self.by_text.entry(text).or_insert_with(|| {
@@ -150,7 +150,7 @@ impl Server {
         })
     }
 
-    /// Carries a request out, and responses it. An object that it creates gets this uid.
+    /// Carries out a request. An object that it creates gets this uid.
     pub(super) fn send(&mut self, id: RequestId, live: Option<ObjectId>, uid: u8) -> ServerResponse {
         let key = (id, live, uid);
         if let Some(response) = self.responses.get(&key) {
@@ -187,13 +187,13 @@ impl Server {
             }
             Ok(Forecast::Deleted) => ServerResponse::Done(None),
             Ok(Forecast::Conflicts(_)) => ServerResponse::Stale { conflict: true },
-            // A JSON patch whose own test failed.
+            // The guard of a JSON patch failed.
             Err(ForecastError::Patch(_)) => STALE,
             Ok(Forecast::Refused(_)) | Err(_) => ServerResponse::Refused,
         }
     }
 
-    /// Stores another number through the `scale` subresource, as an autoscaler or `kubectl scale` does it.
+    /// Stores another replica count through the `scale` subresource, as an autoscaler or `kubectl scale` does it.
     pub(super) fn scale(&mut self, id: ObjectId, manager: &'static str, number: i32) -> ObjectId {
         let key = (id, manager, number);
         if let Some(scaled) = self.scaled.get(&key) {
@@ -209,18 +209,19 @@ impl Server {
         });
         let arena = Arena::new();
         let kind = ChildKind::Deployment.api_resource();
-        let resource = self.schemas.resource(&kind).expect("the schemas hold Deployments");
+        let resource = self.schemas.resource(&kind).expect("the schemas have Deployments");
         let read = |json| Value::from_json(&arena, json).expect("the model's objects can be read");
         let before = Live { object: read(live.as_json()), spelling: Spelling::UNKNOWN };
         let write = Write { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
-        let stored =
-            resource.update(&arena, Some(before), read(&scale), write).expect("a number can be scaled");
+        let stored = resource
+            .update(&arena, Some(before), read(&scale), write)
+            .expect("a replica count can be scaled");
         let scaled = self.store(stored.to_json(), &uid);
         self.scaled.insert(key, scaled);
         scaled
     }
 
-    /// Keeps an object, with what only a server fills in.
+    /// Stores an object, with the fields that a server fills in.
     fn store(&mut self, mut object: Json, uid: &str) -> ObjectId {
         if object["kind"] == ChildKind::Deployment.name() && object["spec"]["replicas"].is_null() {
             object["spec"]["replicas"] = RESET.into();
@@ -233,7 +234,7 @@ impl Server {
             return *id;
         }
         let id = u16::try_from(self.objects.len()).expect("the model stores fewer objects than that");
-        // None is what a creation names.
+        // Never the version that a creation names.
         object["metadata"]["resourceVersion"] = (id + 2).to_string().into();
         let live = LiveObject::from_json(object).expect("what is stored is an object");
         let replicas = Replicas::of(&live);
@@ -250,7 +251,7 @@ impl Server {
     }
 }
 
-/// The rogue's forced apply of a number; without one, of nothing.
+/// The rogue's forced apply of a replica count; without one, of nothing.
 pub(super) fn rogue(number: Option<i32>) -> Request {
     let mut body = json!({
         "apiVersion": ChildKind::Deployment.api_version(),
@@ -264,7 +265,7 @@ pub(super) fn rogue(number: Option<i32>) -> Request {
     Request::apply(target, body, ROGUE, true, &Guard::Nothing)
 }
 
-/// Whether the live object is the one that an applied body names.
+/// Whether the live object passes the guard of an applied body.
 fn is_met(body: &Json, live: Option<&LiveObject>) -> bool {
     let guard = |name| body["metadata"].get(name).and_then(Json::as_str);
     let Some(now) = live.map(LiveObject::revision) else {

@@ -7,27 +7,27 @@ use super::{
     operator::{HeldBack, PassId, Sent},
 };
 
-/// A state of the whole: the cluster, what the operator's caches show of it, what the operator is at, and what is on the wire.
+/// A state of the model: the cluster, what the operator's caches show of it, what the operator does, and what is on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// What the API server has.
     pub cluster: Cluster,
     /// What the operator's caches show.
     pub cached: Cluster,
-    /// What the operator is at.
+    /// What the operator does.
     pub operator: OperatorState,
-    /// A write whose sender gave it up, and which may still arrive and count. One that is guarded and whose object was
-    /// written since isn't kept: it would be refused.
+    /// A write that its sender has given up, and that may still arrive and be stored. It isn't kept if it is guarded and its object
+    /// was written since: it would be refused.
     pub late: Option<Sent>,
-    /// Writes of autoscalers that have read the number as it is and may still write another one, though their
+    /// Writes of autoscalers that have read the replica count and may still write another one, though their
     /// HorizontalPodAutoscaler is gone.
     pub under_way: UnderWay,
-    /// Whether Baton holds the number by a write that arrived late, or because it made the Deployment: until it lets go, its
-    /// autoscaler may be there too.
-    pub may_hold: bool,
-    /// Whether Baton's autoscaler was made by a write that arrived late.
+    /// Whether Baton owns the replica count by a write that arrived late, or because it created the Deployment. Until it releases
+    /// it, its autoscaler may exist too.
+    pub may_own: bool,
+    /// Whether a write that arrived late created Baton's autoscaler.
     pub own_is_late: bool,
-    /// How many autoscalers Baton has made: each has a uid of its own.
+    /// How many autoscalers Baton has created: each has a uid of its own.
     pub made: u8,
     /// What may still happen.
     pub left: Budgets,
@@ -35,7 +35,7 @@ pub struct State {
     pub broken: Broken,
 }
 
-/// What the operator is at.
+/// What the operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperatorState {
     /// It waits for its next pass.
@@ -44,7 +44,7 @@ pub enum OperatorState {
     Pass(PassId),
 }
 
-/// Whose write is under way while no HorizontalPodAutoscaler of theirs is there any more.
+/// The autoscalers with a write under way though their HorizontalPodAutoscaler is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UnderWay {
     pub(super) own: bool,
@@ -69,17 +69,17 @@ pub struct Budgets {
     pub scalings: u8,
     /// `kubectl scale`.
     pub by_hand: u8,
-    /// Times that the rogue takes the number. It may let go of it at any time.
+    /// How often the rogue takes over the replica count. It may release it at any time.
     pub rogue: u8,
-    /// Times that somebody creates or deletes a HorizontalPodAutoscaler of their own.
+    /// How often a user creates or deletes a HorizontalPodAutoscaler of their own.
     pub others: u8,
-    /// Requests or responses that are lost, without harm to the operator.
+    /// Requests or responses that are lost, without a crash of the operator.
     pub losses: u8,
     /// Crashes.
     pub crashes: u8,
-    /// Writes that arrive only after their sender gave them up, in a crash or a loss.
+    /// Writes that arrive after their sender has given them up, in a crash or a loss.
     pub late: u8,
-    /// Passes that send also what would change nothing.
+    /// Passes that also send writes that change nothing.
     pub resyncs: u8,
     /// Deletions of the Deployment.
     pub deletions: u8,
@@ -90,9 +90,9 @@ impl FromStr for Allowance {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, times) = text.split_once('=').ok_or("write it as NAME=TIMES")?;
-        let times = times.parse().map_err(|error| format!("{times:?} is no small number: {error}"))?;
+        let times = times.parse().map_err(|error| format!("{times:?} isn't a small number: {error}"))?;
         if Budgets::default().named(name).is_none() {
-            return Err(format!("there is no disturbance {name:?}, but {}", Budgets::NAMES.join(", ")));
+            return Err(format!("there is no disturbance {name:?}; there are {}", Budgets::NAMES.join(", ")));
         }
         Ok(Self { name: name.to_owned(), times })
     }
@@ -119,7 +119,7 @@ impl Budgets {
         "deletions",
     ];
 
-    /// Lets a disturbance happen so often.
+    /// Sets how often a disturbance may happen.
     pub fn allow(&mut self, allowance: &Allowance) {
         if let Some(times) = self.named(&allowance.name) {
             *times = allowance.times;
@@ -134,7 +134,7 @@ impl Budgets {
     }
 }
 
-/// What a step broke, a bit for each property.
+/// What a step broke: a bit for each promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Broken(pub(super) u16);
 
@@ -145,43 +145,43 @@ pub enum Action {
     CatchUp(Part),
     /// The operator begins a pass from what its caches show.
     Begin {
-        /// Whether it sends also what would change nothing.
+        /// Whether it also sends writes that change nothing.
         for_real: bool,
     },
     /// The operator makes the next request of its pass.
     Request(Fate),
     /// The operator has waited long enough after a failure.
-    TryAgain,
-    /// A write arrives whose sender gave it up.
+    Retry,
+    /// A write arrives that its sender has given up.
     Arrive,
-    /// Somebody edits the Workload.
+    /// A user edits the Workload.
     Edit(Spec),
-    /// An autoscaler writes another number.
+    /// An autoscaler writes another replica count.
     Scale(Scaler, i32),
     /// `kubectl scale`.
     ByHand,
-    /// The rogue force-applies its number.
-    RogueTakes,
-    /// The rogue applies nothing any more.
-    RogueLetsGo,
-    /// Somebody creates a HorizontalPodAutoscaler of their own.
+    /// The rogue force-applies its replica count.
+    RogueTakesOver,
+    /// The rogue applies an empty intent.
+    RogueReleases,
+    /// A user creates a HorizontalPodAutoscaler of their own.
     OthersCreate,
-    /// Somebody deletes it.
+    /// A user deletes it.
     OthersDelete,
-    /// Somebody deletes the Deployment.
+    /// A user deletes the Deployment.
     Delete,
 }
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// It is carried out, and the response arrives.
     Responded,
-    /// It never arrives, and its sender gives it up.
+    /// It never arrives, and its sender gives up.
     Lost,
     /// It is carried out, and its response never arrives.
     ResponseLost,
-    /// Its sender gives it up, and it is carried out later, or never.
+    /// Its sender gives up, and it is carried out later, or never.
     Late,
     /// The operator crashes before it.
     CrashBefore,

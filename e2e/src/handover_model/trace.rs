@@ -1,4 +1,4 @@
-//! A way through the model, laid out for eyes: one line for each thing that happened.
+//! A path through the model, as a table for people: one line for each action.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::{
     state::{Action, Fate, OperatorState, State},
 };
 
-/// What happened, step by step.
+/// The actions, step by step.
 #[derive(Clone, Debug)]
 pub struct Trace {
     lines: Vec<Line>,
@@ -24,7 +24,7 @@ pub struct Trace {
     pub broken: Vec<Promise>,
 }
 
-/// One thing that happened, and the Deployment after it: who did what; the number, its owners and the autoscalers.
+/// An action, and the Deployment after it: who did what; the replica count, its owners and the autoscalers.
 type Line = [String; 5];
 
 impl Trace {
@@ -50,12 +50,12 @@ impl Trace {
         trace
     }
 
-    /// Whether something has happened that shouldn't, rather than would.
+    /// Whether a promise is broken by something that has happened, not by what would happen.
     pub(super) fn has_happened(&self) -> bool {
         self.broken.iter().any(|promise| *promise != Promise::Rest)
     }
 
-    /// What the operator does from here where nobody disturbs it.
+    /// Adds what the operator does from here without disturbances.
     fn leave_alone(&mut self, machinery: &mut Machinery, mut state: State) {
         const ENOUGH: usize = 30;
         for _ in 0..ENOUGH {
@@ -76,8 +76,7 @@ impl Trace {
         }
     }
 
-    /// How many states it takes to break a promise. Where the operator doesn't come to rest as it should, the lines go on from
-    /// there.
+    /// How many states it takes to break a promise. If the operator doesn't come to rest as it should, the trace has more lines.
     pub fn states(&self) -> usize {
         self.states
     }
@@ -94,20 +93,20 @@ fn line(machinery: &Machinery, who: &str, what: String, cluster: &Cluster) -> Li
     [who.to_owned(), what, number, owners, autoscalers.to_owned()]
 }
 
-/// The Deployment's number, and who holds it.
+/// The Deployment's replica count, and its owners.
 fn shown(machinery: &Machinery, cluster: &Cluster) -> (String, String) {
     let Some(id) = cluster.deployment else { return ("-".to_owned(), "no Deployment".to_owned()) };
-    let number = machinery.server.replicas(id);
-    (number.count.to_string(), number.owners.describe())
+    let replicas = machinery.server.replicas(id);
+    (replicas.count.to_string(), replicas.owners.describe())
 }
 
 fn asks(spec: Spec) -> String {
     match spec {
         Spec::Number(number) => format!("{number} replicas"),
         Spec::HandsOff => "neither replicas nor an autoscaler".to_owned(),
-        Spec::Own => "an autoscaler of Baton's".to_owned(),
-        Spec::External => "somebody else's autoscaler".to_owned(),
-        Spec::Suspended => "an autoscaler of Baton's, and to be suspended".to_owned(),
+        Spec::Own => "Baton's autoscaler".to_owned(),
+        Spec::External => "an external autoscaler".to_owned(),
+        Spec::Suspended => "Baton's autoscaler, and to be suspended".to_owned(),
     }
 }
 
@@ -127,7 +126,7 @@ fn describe(machinery: &Machinery, before: &State, action: Action, after: &State
             ("Baton", format!("begin a pass{why} (its caches: {seen})"))
         }
         Action::Request(fate) => ("Baton", request(machinery, before, fate)),
-        Action::TryAgain => ("Baton", "try again after a failure".to_owned()),
+        Action::Retry => ("Baton", "retry after a failure".to_owned()),
         Action::Arrive => {
             let what = before.late.map(|sent| write_text(machinery, &sent)).unwrap_or_default();
             ("the network", format!("deliver late: {what}{}", effect(before, after)))
@@ -137,12 +136,12 @@ fn describe(machinery: &Machinery, before: &State, action: Action, after: &State
             let gone = if before.cluster.has(who) { "" } else { ", though it was just deleted" };
             (scaler(who), format!("scale to {number}{gone}"))
         }
-        Action::ByHand => ("somebody", format!("kubectl scale to {BY_HAND}")),
-        Action::RogueTakes => ("the rogue", format!("force-apply {ROGUES}")),
-        Action::RogueLetsGo => ("the rogue", "apply nothing any more".to_owned()),
-        Action::OthersCreate => ("somebody", "create an autoscaler of their own".to_owned()),
-        Action::OthersDelete => ("somebody", "delete their autoscaler".to_owned()),
-        Action::Delete => ("somebody", "delete the Deployment".to_owned()),
+        Action::ByHand => ("the user", format!("kubectl scale to {BY_HAND}")),
+        Action::RogueTakesOver => ("the rogue", format!("force-apply {ROGUES}")),
+        Action::RogueReleases => ("the rogue", "apply an empty intent".to_owned()),
+        Action::OthersCreate => ("the user", "create an autoscaler of their own".to_owned()),
+        Action::OthersDelete => ("the user", "delete their autoscaler".to_owned()),
+        Action::Delete => ("the user", "delete the Deployment".to_owned()),
     }
 }
 
@@ -151,7 +150,7 @@ fn news(machinery: &Machinery, part: Part, cached: &Cluster) -> String {
         Part::Workload => format!("the Workload asks for {}", asks(cached.spec)),
         Part::Deployment => {
             let (number, owners) = shown(machinery, cached);
-            format!("the Deployment has {number}, held by {owners}")
+            format!("the Deployment has {number}, owned by {owners}")
         }
         Part::Autoscalers => "the autoscalers".to_owned(),
     }
@@ -177,7 +176,7 @@ fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
     }
 }
 
-/// A write, with its object and its number where that isn't clear.
+/// A write, with its object and its replica count where they aren't clear.
 fn write_text(machinery: &Machinery, sent: &Sent) -> String {
     let Sent { what, child, .. } = sent;
     if what.contains(' ') {
@@ -199,9 +198,9 @@ fn effect(before: &State, after: &State) -> &'static str {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = Table::new(["", "who", "what", "number", "held by", "autoscalers"]);
+        let mut table = Table::new(["", "who", "what", "replicas", "owners", "autoscalers"]);
         for (step, [who, what, number, owners, autoscalers]) in self.lines.iter().cloned().enumerate() {
-            table.row([format!("{step:>4}"), who, what, format!("{number:>6}"), owners, autoscalers]);
+            table.row([format!("{step:>4}"), who, what, format!("{number:>8}"), owners, autoscalers]);
         }
         let (head, rows) = table.lines();
         for line in [head].iter().chain(&rows) {

@@ -1,4 +1,4 @@
-//! What happens in a run, by chance: pure, from a seed.
+//! The events of a run, chosen at random from a seed, without I/O.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     soak::seen::{Limits, Scaling, Wish},
 };
 
-/// What may become of a write.
+/// What may happen to a write.
 const FATES: [Fate; 6] =
     [Fate::Lost, Fate::ResponseLost, Fate::Late, Fate::CrashBefore, Fate::CrashAfter, Fate::CrashLate];
 /// The resources that an operator watches.
@@ -23,7 +23,7 @@ pub fn plan(seed: u64) -> Plan {
     let mut random = Rng::with_seed(seed);
     let elected = random.u8(..3) == 0;
     let has_pods = random.u8(..5) == 0;
-    // Now and then past the resync. Renewals of a lease for so long would be most of what is simulated.
+    // Sometimes past the resync, but not with an election: most requests would be renewals of the lease.
     let hours = if !elected && random.u8(..20) == 0 { 8 } else { 0 };
     let quiet = Duration::from_mins(hours * 60 + 11);
     let count = random.usize(4..=16);
@@ -46,9 +46,9 @@ struct Chooser {
     random: Rng,
     sites: u8,
     elected: bool,
-    /// What Workloads say, where there are any.
+    /// The specs of the Workloads that exist.
     specs: [Option<Spec>; 3],
-    /// A Workload to which so many more things happen at once.
+    /// A Workload to which so many more events happen at once.
     burst: Option<(Site, u8)>,
 }
 
@@ -73,7 +73,7 @@ impl Chooser {
         Step { event: self.sudden(site), pause }
     }
 
-    /// A write on the way to an autoscaler that arrives late: what causes it, and what else happens until then.
+    /// A late write in a handover to an autoscaler: its cause, and another event before it arrives.
     fn late_write(&mut self) -> [Step; 4] {
         let site = Site(self.random.u8(..self.sites));
         let wish = Wish { replicas: None, scaling: Scaling::Own(self.limits()) };
@@ -98,7 +98,7 @@ impl Chooser {
         }
     }
 
-    /// What takes effect when several things happen at once.
+    /// An event that matters when several happen at once.
     fn sudden(&mut self, site: Site) -> Event {
         match self.random.u8(..10) {
             0 | 1 => self.apply(site),
@@ -123,7 +123,7 @@ impl Chooser {
         Duration::from_millis(self.random.u64(least..=most))
     }
 
-    /// In the middle of a pass, just after it, or after a while.
+    /// Until the middle of a pass, just after it, or longer.
     fn pause(&mut self) -> Duration {
         match self.random.u8(..20) {
             0..=6 => self.milliseconds(0, 12),
@@ -135,7 +135,7 @@ impl Chooser {
         }
     }
 
-    /// Never 1, which is what the server makes of a number that was dropped.
+    /// A replica count. Never 1, to which the server resets a replica count without an owner.
     fn number(&mut self) -> i32 {
         self.random.i32(2..=6)
     }
@@ -223,10 +223,10 @@ impl Chooser {
             57..=60 => Event::Edit(site, child, self.chance(50)),
             61..=64 => Event::Remove(site, if self.chance(50) { ChildKind::Deployment } else { child }),
             65 | 66 => Event::Foreign(site, self.number()),
-            67 => Event::Fight(site, self.milliseconds(100, 5000), self.random.u8(2..=8)),
+            67 => Event::Contention(site, self.milliseconds(100, 5000), self.random.u8(2..=8)),
             68..=71 => Event::Crash(slot),
             72 | 73 => Event::Stop(slot),
-            74 => Event::LookAgain(slot),
+            74 => Event::ReconcileAll(slot),
             75 => Event::Skew(slot, self.choose(&[-40, -3, 3, 40, 4000])),
             76..=86 => self.fate(),
             87..=89 => Event::Refuse(self.random.u8(1..=6), self.choose(&[429, 500, 503, 504])),
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_tells_the_whole_plan() {
+    fn a_seed_determines_the_whole_plan() {
         assert_eq!(plan(7), plan(7));
         assert_ne!(plan(7), plan(8));
     }

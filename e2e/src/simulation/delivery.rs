@@ -1,4 +1,4 @@
-//! What becomes of what arrives: the fates of writes, refusals, and the mistakes of an operator with a fault in it.
+//! What happens to requests that arrive: the fates of writes, refusals, and the bugs of an operator with a fault.
 
 use std::time::Duration;
 
@@ -16,26 +16,26 @@ use super::{
     event::Aim,
     faulty::{self, About},
     judge::Author,
-    network::{Answer, AnswerBody, Item, NoResponse, Process, Reply, Sent, Ticket, What, is_write},
+    network::{Item, NoResponse, Process, Reply, ResponseBody, Sent, ServerResponse, Ticket, What, is_write},
     observer, people, rest,
     world::World,
 };
 use crate::handover_model::{Fate, Fault, applied_deployment, hands_over};
 
-/// Of the operator's user, as the manifests have it.
+/// The credentials of the operator's user, as in the manifests.
 const CREDENTIALS: &str = "Bearer system:serviceaccount:baton-system:baton";
-/// How many milliseconds it is until a write arrives that its sender has given up.
+/// In how many milliseconds a write arrives that its sender has given up.
 const LATE: [u64; 4] = [5, 300, 4000, 31_000];
 
 impl World {
-    /// Lets something arrive.
+    /// Delivers something.
     pub(super) async fn deliver(&mut self, ticket: &Ticket, item: Item) {
         match item.what {
             What::Request(sent) => self.arrives(ticket, *sent).await,
-            What::Response(answer, reply) => {
-                lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {}", answer.head.status));
-                // Whoever asked may be gone.
-                let _ = reply.send(Ok(*answer));
+            What::Response(response, reply) => {
+                lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {}", response.head.status));
+                // The sender may be gone.
+                let _ = reply.send(Ok(*response));
             }
             What::Event(event) => {
                 lock(&self.trace).note(self.began.elapsed(), &ticket.to_string());
@@ -57,8 +57,8 @@ impl World {
         lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {fate:?}"));
         if sent.reply.is_some() && self.refuses.0 > 0 && !path.contains("/leases") {
             self.refuses.0 -= 1;
-            let answer = refusal(self.refuses.1);
-            self.respond(ticket, answer, sent.reply);
+            let response = refusal(self.refuses.1);
+            self.respond(ticket, response, sent.reply);
             return;
         }
         match fate {
@@ -88,8 +88,8 @@ impl World {
         }
         let reply = sent.reply.take().filter(|reply| !reply.is_closed());
         let is_late = reply.is_none();
-        if let Some(answer) = self.serve(ticket.process, sent, is_late).await {
-            self.respond(ticket, answer, reply);
+        if let Some(response) = self.serve(ticket.process, sent, is_late).await {
+            self.respond(ticket, response, reply);
         }
     }
 
@@ -111,15 +111,15 @@ impl World {
         met.last().map_or(Fate::Responded, |(_, fate)| fate)
     }
 
-    fn respond(&self, ticket: &Ticket, answer: Answer, reply: Option<Reply>) {
+    fn respond(&self, ticket: &Ticket, response: ServerResponse, reply: Option<Reply>) {
         if let Some(reply) = reply {
             let label = format!("response to {}", ticket.label);
-            self.network.put(ticket.process, label, What::Response(Box::new(answer), reply));
+            self.network.put(ticket.process, label, What::Response(Box::new(response), reply));
         }
     }
 
-    /// What comes of a request that has arrived.
-    async fn serve(&mut self, process: Process, sent: Sent, is_late: bool) -> Option<Answer> {
+    /// Carries out a request that has arrived.
+    async fn serve(&mut self, process: Process, sent: Sent, is_late: bool) -> Option<ServerResponse> {
         let Sent { request, since, .. } = sent;
         let author = is_write(&request).then(|| author(&request, since, is_late));
         self.observe(None);
@@ -127,27 +127,27 @@ impl World {
             return self.carry_out(request, author.as_ref()).await;
         }
         let path = request.uri().path().to_owned();
-        let mut answer = None;
+        let mut response = None;
         match self.mistakes(process, request).await {
-            Mistaken::Told(told) => answer = Some(told),
+            Mistaken::Responds(given) => response = Some(given),
             Mistaken::Sends(requests, afterwards) => {
                 for request in requests {
-                    answer = self.carry_out(request, author.as_ref()).await;
+                    response = self.carry_out(request, author.as_ref()).await;
                 }
                 if let Some(request) = afterwards {
                     self.carry_out(request, None).await;
                 }
             }
         }
-        if let (Some(faulty), Some(answer)) = (&mut self.faulty, &mut answer)
-            && let AnswerBody::Whole(body) = &mut answer.body
+        if let (Some(faulty), Some(response)) = (&mut self.faulty, &mut response)
+            && let ResponseBody::Whole(body) = &mut response.body
         {
             *body = faulty.shows_response(process, &path, body);
         }
-        answer
+        response
     }
 
-    /// What an operator with a fault in it sends, or is told, in the place of a request.
+    /// What an operator with a fault sends, or receives, instead of a request.
     async fn mistakes(&mut self, process: Process, request: Request<Bytes>) -> Mistaken {
         let Some(faulty) = &mut self.faulty else { return Mistaken::Sends(vec![request], None) };
         let about = About::of(&request);
@@ -156,24 +156,24 @@ impl World {
             _ => None,
         };
         if let Some((status, body)) = faulty.response(process, &request, seen.as_ref()) {
-            return Mistaken::Told(told(status, &body));
+            return Mistaken::Responds(made_up(status, &body));
         }
         let (fault, Some(seen)) = (faulty.fault, seen) else { return Mistaken::Sends(vec![request], None) };
         if fault == Fault::SkipsOwnership
             && let Some(unchanged) = self.changes_no_value(&request).await
         {
-            return Mistaken::Told(told(StatusCode::OK, &unchanged));
+            return Mistaken::Responds(made_up(StatusCode::OK, &unchanged));
         }
         let requests = faulty::mistaken(fault, &request, &seen).unwrap_or_else(|| vec![request]);
-        let takes = requests.iter().any(faulty::takes_number);
+        let takes_over = requests.iter().any(faulty::takes_over);
         let postponed = match (&mut self.faulty, about) {
-            (Some(faulty), Some(about)) if takes => faulty.postponed.remove(&about.site),
+            (Some(faulty), Some(about)) if takes_over => faulty.postponed.remove(&about.site),
             _ => None,
         };
         Mistaken::Sends(requests, postponed)
     }
 
-    /// The live object, where an apply would change none of its values.
+    /// The live object, if an apply would change none of its values.
     async fn changes_no_value(&self, request: &Request<Bytes>) -> Option<Value> {
         let query = request.uri().query().filter(|query| query.contains("force="))?;
         let path = request.uri().path();
@@ -190,8 +190,12 @@ impl World {
         (values(&tried) == values(&live)).then_some(live)
     }
 
-    /// What the server makes of a request.
-    async fn carry_out(&mut self, mut request: Request<Bytes>, author: Option<&Author>) -> Option<Answer> {
+    /// The server's response to a request.
+    async fn carry_out(
+        &mut self,
+        mut request: Request<Bytes>,
+        author: Option<&Author>,
+    ) -> Option<ServerResponse> {
         request.headers_mut().insert(AUTHORIZATION, HeaderValue::from_static(CREDENTIALS));
         let query = request.uri().query().unwrap_or_default();
         let watched = query
@@ -200,51 +204,51 @@ impl World {
         let response: Response<Body> = self.admin.send(request.map(Body::from)).await.ok()?;
         let (head, body) = response.into_parts();
         let body = match watched {
-            Some(resource) if head.status.is_success() => AnswerBody::Watch(resource, body),
-            _ => AnswerBody::Whole(body.collect_bytes().await.ok()?),
+            Some(resource) if head.status.is_success() => ResponseBody::Watch(resource, body),
+            _ => ResponseBody::Whole(body.collect_bytes().await.ok()?),
         };
-        if let (Some(author), AnswerBody::Whole(body), true) = (author, &body, head.status.is_success()) {
+        if let (Some(author), ResponseBody::Whole(body), true) = (author, &body, head.status.is_success()) {
             let stored: Value = serde_json::from_slice(body).unwrap_or_default();
             self.observe(Some((observer::revision(&stored), author)));
         }
-        Some(Answer { head, body })
+        Some(ServerResponse { head, body })
     }
 }
 
-/// What becomes of a request of an operator with a fault in it.
+/// What happens to a request of an operator with a fault.
 enum Mistaken {
-    /// The operator is told this, and nothing is sent.
-    Told(Answer),
-    /// These are sent, of which the operator gets the last response; and one more.
+    /// The operator receives this response, and nothing is sent.
+    Responds(ServerResponse),
+    /// These are sent, and the operator receives the last response; then one more is sent.
     Sends(Vec<Request<Bytes>>, Option<Request<Bytes>>),
 }
 
-/// A connection ends without a response.
+/// Ends a connection without a response.
 fn lose(reply: Option<Reply>) {
     if let Some(reply) = reply {
-        // Whoever asked may be gone.
+        // The sender may be gone.
         let _ = reply.send(Err(NoResponse));
     }
 }
 
-/// A response without the server.
-fn told(status: StatusCode, body: &Value) -> Answer {
+/// A response that isn't the server's.
+fn made_up(status: StatusCode, body: &Value) -> ServerResponse {
     let mut head = Response::new(()).into_parts().0;
     head.status = status;
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Answer { head, body: AnswerBody::Whole(body.to_string().into()) }
+    ServerResponse { head, body: ResponseBody::Whole(body.to_string().into()) }
 }
 
-fn refusal(code: u16) -> Answer {
+fn refusal(code: u16) -> ServerResponse {
     let reason = if code == 429 { "TooManyRequests" } else { "InternalError" };
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "code": code, "reason": reason, "message": "refused by the simulation",
     });
-    told(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &status)
+    made_up(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &status)
 }
 
-/// What a write says of what it was planned from.
+/// What a write shows about what it was planned from.
 fn author(request: &Request<Bytes>, since: u64, is_late: bool) -> Author {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let tested = body.as_array().into_iter().flatten();

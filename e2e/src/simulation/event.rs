@@ -1,4 +1,4 @@
-//! What may happen in a simulated cluster, as data: a run is a list of these, so that it can be shrunk and replayed.
+//! The events of a simulated cluster, as data: a run is a list of them, so that it can be shrunk and replayed.
 
 use std::{fmt, time::Duration};
 
@@ -13,27 +13,27 @@ use crate::{
     },
 };
 
-/// All that a run depends on, besides the code.
+/// All that a run depends on, apart from the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Where it came from. It also tells the order in which what is on the wire arrives.
+    /// Where it came from. It also decides the order in which requests and responses arrive.
     pub seed: u64,
-    /// Whether two operators elect one of them, or there is only one.
+    /// Whether two operators elect a leader, or there is only one operator.
     pub elected: bool,
-    /// Whether there are controllers that make pods of Deployments, which is most of the work. Autoscalers do without.
+    /// Whether controllers create the pods of Deployments, which takes most of the time. Autoscalers need no pods here.
     pub has_pods: bool,
-    /// For how long nobody does anything at the end, once everything has come to rest.
+    /// How long nothing happens at the end, once everything has come to rest.
     pub quiet: Duration,
     /// What happens.
     pub steps: Vec<Step>,
 }
 
-/// Something that happens, and how long it is until the next does.
+/// An event, and the time until the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What happens.
+    /// The event.
     pub event: Event,
-    /// How long it is until the next event.
+    /// The time until the next one.
     pub pause: Duration,
 }
 
@@ -45,14 +45,14 @@ pub struct Site(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u8);
 
-/// What a Workload says.
+/// The spec of a Workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are as independent as the fields that they stand for"
 )]
 pub struct Spec {
-    /// Who decides the number.
+    /// Who decides the replica count.
     pub wish: Wish,
     /// `spec.suspend`.
     pub suspended: bool,
@@ -60,15 +60,15 @@ pub struct Spec {
     pub mode: &'static str,
     /// Whether `spec.adoption` is `Adopt`.
     pub adopts: bool,
-    /// Which image.
+    /// The number of the image.
     pub image: u8,
-    /// Whether there is to be a Service.
+    /// Whether it asks for a Service.
     pub service: bool,
-    /// Whether there is to be a PodDisruptionBudget.
+    /// Whether it asks for a PodDisruptionBudget.
     pub budget: bool,
 }
 
-/// Which write something becomes of.
+/// The write that gets a fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// The one after so many others.
@@ -82,51 +82,51 @@ pub enum Aim {
 /// Something that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Somebody applies a Workload.
+    /// A user applies a Workload.
     Apply(Site, Spec),
-    /// Somebody deletes a Workload.
+    /// A user deletes a Workload.
     Delete(Site),
     /// `kubectl scale deployment`.
     Scale(Site, i32),
     /// `kubectl scale workload`.
     ScaleWorkload(Site, i32),
-    /// An autoscaler that writes under a name of its own scales the Deployment.
+    /// An autoscaler that writes under another name scales the Deployment.
     TheirScale(Site, i32),
-    /// Somebody makes, changes or deletes a HorizontalPodAutoscaler of their own for the Deployment.
+    /// A user creates, changes or deletes a HorizontalPodAutoscaler of their own for the Deployment.
     TheirAutoscaler(Site, Option<Limits>),
-    /// The pods use as much as so many should.
+    /// The load becomes right for so many pods.
     Load(Site, u32),
-    /// A manager that has no business with it force-applies the number; without one, it lets go.
+    /// A manager force-applies the replica count, though it shouldn't. Without one, it releases it.
     Rogue(Site, Option<i32>),
-    /// It takes the number and lets go of it at once.
+    /// The rogue takes over the replica count and releases it at once.
     Visit(Site, i32),
-    /// Somebody edits a child by hand: by a forced apply, or else by an update.
+    /// A user edits a child: by a forced apply if true, else by an update.
     Edit(Site, ChildKind, bool),
-    /// Somebody deletes a child.
+    /// A user deletes a child.
     Remove(Site, ChildKind),
-    /// Somebody makes a Deployment of a Workload's name.
+    /// A user creates a Deployment with a Workload's name.
     Foreign(Site, i32),
-    /// A manager force-applies an image again and again, so often.
-    Fight(Site, Duration, u8),
+    /// A manager force-applies an image at this interval, so many times.
+    Contention(Site, Duration, u8),
     /// An operator crashes.
     Crash(Slot),
-    /// An operator is asked to end.
+    /// An operator is asked to stop.
     Stop(Slot),
-    /// An operator is to look at every Workload again.
-    LookAgain(Slot),
+    /// An operator is asked to reconcile every Workload.
+    ReconcileAll(Slot),
     /// From its next start on, an operator's clock is off by so many seconds.
     Skew(Slot, i64),
-    /// What becomes of a write of an operator's.
+    /// The fate of a write of an operator.
     Fate(Aim, Fate),
-    /// So many requests of operators get this status code in the place of a response.
+    /// So many requests of operators are refused with this status code.
     Refuse(u8, u16),
-    /// What watches of this resource tell is late, by so much.
+    /// The events of watches of this resource are late, by so much.
     Lag(&'static str, Duration),
-    /// Nothing from or to an operator gets through, for so long. It arrives then.
+    /// An operator is cut off for so long. What was sent arrives afterwards.
     Partition(Slot, Duration),
-    /// The server restarts, with its history or without.
+    /// The server restarts, with its history if true.
     Restart(bool),
-    /// Nobody does anything.
+    /// Nothing happens.
     Nothing,
 }
 
@@ -150,7 +150,7 @@ impl Site {
 }
 
 impl Spec {
-    /// As in a Workload.
+    /// The `spec` of a Workload.
     pub(super) fn to_json(self) -> Value {
         let mut spec = user::spec(&self.wish);
         spec["template"] = json!({"spec": {"containers": [{"name": "app", "image": image(self.image)}]}});
@@ -183,18 +183,18 @@ impl Event {
         "delete a Workload",
         "scale a Deployment",
         "scale a Workload",
-        "somebody else's autoscaler scales",
-        "somebody else's HorizontalPodAutoscaler",
+        "another autoscaler scales",
+        "another HorizontalPodAutoscaler",
         "load",
         "rogue",
-        "rogue that takes and lets go",
+        "rogue that takes over and releases",
         "edit a child",
         "delete a child",
-        "somebody's Deployment",
-        "fight",
+        "foreign Deployment",
+        "contention",
         "crash",
         "stop",
-        "look again",
+        "reconcile all",
         "clock skew",
         "fate of a write",
         "refused requests",
@@ -219,10 +219,10 @@ impl Event {
             Self::Edit(..) => 9,
             Self::Remove(..) => 10,
             Self::Foreign(..) => 11,
-            Self::Fight(..) => 12,
+            Self::Contention(..) => 12,
             Self::Crash(_) => 13,
             Self::Stop(_) => 14,
-            Self::LookAgain(_) => 15,
+            Self::ReconcileAll(_) => 15,
             Self::Skew(..) => 16,
             Self::Fate(..) => 17,
             Self::Refuse(..) => 18,
@@ -245,13 +245,13 @@ impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { wish, suspended, mode, adopts, image, service, budget } = self;
         write!(f, "{wish}, {mode}, image {image}")?;
-        let said = [
+        let options = [
             (suspended, "suspended"),
             (adopts, "adopts"),
             (service, "with a Service"),
             (budget, "with a budget"),
         ];
-        said.into_iter().filter(|(is_said, _)| **is_said).try_for_each(|(_, text)| write!(f, ", {text}"))
+        options.into_iter().filter(|(is_set, _)| **is_set).try_for_each(|(_, text)| write!(f, ", {text}"))
     }
 }
 
@@ -273,30 +273,30 @@ impl fmt::Display for Event {
             Self::Scale(site, number) => write!(f, "kubectl scale deployment {site} to {number}"),
             Self::ScaleWorkload(site, number) => write!(f, "kubectl scale workload {site} to {number}"),
             Self::TheirScale(site, number) => {
-                write!(f, "somebody else's autoscaler scales {site} to {number}")
+                write!(f, "another autoscaler scales {site} to {number}")
             }
             Self::TheirAutoscaler(site, Some(limits)) => {
-                write!(f, "somebody else's HorizontalPodAutoscaler for {site}, from {limits}")
+                write!(f, "another HorizontalPodAutoscaler for {site}, from {limits}")
             }
             Self::TheirAutoscaler(site, None) => {
-                write!(f, "somebody else's HorizontalPodAutoscaler for {site} is deleted")
+                write!(f, "another HorizontalPodAutoscaler for {site} is deleted")
             }
             Self::Load(site, pods) => write!(f, "load of {site} for {pods} pods"),
             Self::Rogue(site, Some(number)) => write!(f, "a rogue force-applies {number} to {site}"),
-            Self::Rogue(site, None) => write!(f, "the rogue lets go of {site}"),
+            Self::Rogue(site, None) => write!(f, "the rogue releases {site}"),
             Self::Visit(site, number) => {
-                write!(f, "a rogue force-applies {number} to {site} and lets go")
+                write!(f, "a rogue force-applies {number} to {site} and releases it")
             }
-            Self::Edit(site, child, true) => write!(f, "somebody force-applies to the {child} {site}"),
-            Self::Edit(site, child, false) => write!(f, "somebody edits the {child} {site}"),
-            Self::Remove(site, child) => write!(f, "somebody deletes the {child} {site}"),
-            Self::Foreign(site, number) => write!(f, "somebody makes a Deployment {site} with {number}"),
-            Self::Fight(site, pause, times) => {
-                write!(f, "a fight about {site}, {times} times, every {pause:?}")
+            Self::Edit(site, child, true) => write!(f, "a user force-applies to the {child} {site}"),
+            Self::Edit(site, child, false) => write!(f, "a user edits the {child} {site}"),
+            Self::Remove(site, child) => write!(f, "a user deletes the {child} {site}"),
+            Self::Foreign(site, number) => write!(f, "a user creates a Deployment {site} with {number}"),
+            Self::Contention(site, pause, times) => {
+                write!(f, "contention about {site}, {times} times, every {pause:?}")
             }
             Self::Crash(Slot(slot)) => write!(f, "operator {slot} crashes"),
             Self::Stop(Slot(slot)) => write!(f, "operator {slot} is asked to stop"),
-            Self::LookAgain(Slot(slot)) => write!(f, "operator {slot} looks at all again"),
+            Self::ReconcileAll(Slot(slot)) => write!(f, "operator {slot} reconciles all"),
             Self::Skew(Slot(slot), seconds) => write!(f, "operator {slot}: clock off by {seconds} s"),
             Self::Fate(aim, fate) => write!(f, "{aim}: {fate:?}"),
             Self::Refuse(times, code) => write!(f, "{times} requests get a {code}"),

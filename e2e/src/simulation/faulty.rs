@@ -1,4 +1,4 @@
-//! The [faults](Fault) of the model checker, put around the whole operator: what it is shown, and what it sends.
+//! The [faults](Fault) of the model checker, around the whole operator: they change what it sees and what it sends.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -13,20 +13,20 @@ use super::{
     network::{Process, WatchEvent},
     people,
 };
-use crate::handover_model::{Fault, Instead, applied_deployment, guarded_by, is_on_its_way};
+use crate::handover_model::{Fault, Instead, applied_deployment, guarded_by, scaler_owns};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// An operator with a fault in it, as far as the fault has to remember something.
+/// An operator's fault, and what the fault has to remember.
 pub(super) struct Faulty {
     pub(super) fault: Fault,
-    /// What each process was shown last, by its path.
+    /// The object that each process was shown last, by its path.
     shown: BTreeMap<(Process, String), Value>,
-    /// Deletions of autoscalers that are to come after the number was taken back.
+    /// Deletions of autoscalers that wait until the replica count is taken over.
     pub(super) postponed: BTreeMap<Site, HttpRequest<Bytes>>,
 }
 
-/// Where a request is about a child or a Workload: which one, and where the others of its kind are.
+/// The child or the Workload that a request is about.
 pub(super) struct About {
     pub(super) site: Site,
     pub(super) resource: String,
@@ -49,7 +49,7 @@ impl Faulty {
         Self { fault, shown: BTreeMap::new(), postponed: BTreeMap::new() }
     }
 
-    /// An object as the operator sees it; none where it doesn't.
+    /// An object as the operator sees it; `None` if it is hidden.
     pub(super) fn shows(
         &mut self,
         process: Process,
@@ -114,7 +114,7 @@ impl Faulty {
         site.is_some_and(|site| self.postponed.contains_key(&site))
     }
 
-    /// What the operator is told in the place of a response, and nothing is sent.
+    /// The response that the operator gets without sending the request.
     pub(super) fn response(
         &mut self,
         process: Process,
@@ -157,7 +157,7 @@ impl Faulty {
         }
         let takes_back_first = self.fault == Fault::TakeBackFirst
             && *request.method() == Method::DELETE
-            && seen.and_then(Snapshot::replicas).is_some_and(is_on_its_way);
+            && seen.and_then(Snapshot::replicas).is_some_and(scaler_owns);
         if takes_back_first
             && let Some(about) = about.filter(|about| about.resource == "horizontalpodautoscalers")
         {
@@ -169,7 +169,7 @@ impl Faulty {
     }
 }
 
-/// What is sent in the place of a request, where the cluster is this.
+/// The requests to send instead of this one, in this state of the cluster.
 pub(super) fn mistaken(
     fault: Fault,
     request: &HttpRequest<Bytes>,
@@ -196,14 +196,14 @@ pub(super) fn mistaken(
     (mistaken != [original]).then(|| mistaken.iter().map(|one| write(one, request)).collect())
 }
 
-/// Whether a request is Baton's apply of a Deployment with its number.
-pub(super) fn takes_number(request: &HttpRequest<Bytes>) -> bool {
+/// Whether a request is Baton's apply of a Deployment with its replica count.
+pub(super) fn takes_over(request: &HttpRequest<Bytes>) -> bool {
     let request = read(request);
     let body = request.as_ref().and_then(applied_deployment);
     body.is_some_and(|body| body.pointer("/spec/replicas").is_some())
 }
 
-/// The version that a request requires.
+/// The version that a request is guarded by.
 fn version(request: &Request) -> Option<String> {
     match &request.change {
         Change::Apply { body, .. } => body.pointer("/metadata/resourceVersion")?.as_str().map(str::to_owned),
@@ -211,7 +211,7 @@ fn version(request: &Request) -> Option<String> {
     }
 }
 
-/// A request as the operator's own code has it; none where it is about nothing that is judged.
+/// A request as the operator's own code has it; `None` if it isn't about a child.
 pub(super) fn read(request: &HttpRequest<Bytes>) -> Option<Request> {
     let about = About::of(request)?;
     let child = about.child()?;
@@ -235,7 +235,7 @@ pub(super) fn read(request: &HttpRequest<Bytes>) -> Option<Request> {
     Some(Request { target: Target::new(child.api_resource(), namespace, about.site.name()), change })
 }
 
-/// A request as it goes over the wire.
+/// A request as HTTP.
 pub(super) fn write(request: &Request, original: &HttpRequest<Bytes>) -> HttpRequest<Bytes> {
     let Target { resource, namespace, name, .. } = &request.target;
     let root = if resource.group.is_empty() {
@@ -269,7 +269,7 @@ pub(super) fn write(request: &Request, original: &HttpRequest<Bytes>) -> HttpReq
     changed
 }
 
-/// An object of a list or a watch of this resource, as it is by itself.
+/// An object of a list or a watch of this resource, with the kind that it has outside of one.
 fn with_kind(mut object: Value, resource: &str) -> Value {
     let kind = ChildKind::ALL.into_iter().find(|kind| kind.api_resource().plural == resource);
     let (api_version, kind) = match kind {

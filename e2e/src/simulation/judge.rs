@@ -1,7 +1,7 @@
-//! What each stored version is held against: the promises of the model checker, on the real operator's writes.
+//! Checks each stored version: the promises of the model checker, for the real operator's writes.
 //!
-//! What a pass of the operator was planned from isn't seen from outside. A write counts as right if it is so for any version of
-//! the Workload's spec that may have been its plan's: from the one that the status was about when it was sent, to the newest.
+//! What a pass was planned from isn't visible from outside. A write is correct if it is correct for any version of the Workload's
+//! spec that it may have been planned from: from the one that the status was about when it was sent, to the newest.
 
 use std::collections::BTreeMap;
 
@@ -19,37 +19,37 @@ use super::{
     observer::{Observed, Version},
     people,
 };
-use crate::handover_model::{Broken, JudgedWrite, Number, Promise, judge};
+use crate::handover_model::{Broken, JudgedReplicas, JudgedWrite, Promise, judge};
 
-/// A write of an operator's that was stored, as it left the operator.
+/// A stored write of an operator, as the operator sent it.
 #[derive(Clone, Debug)]
 pub(super) struct Author {
-    /// What the newest version was when it was sent.
+    /// The newest version when it was sent.
     pub(super) since: u64,
     /// The version that it was planned from.
     pub(super) planned_from: Option<u64>,
     pub(super) creates: bool,
-    /// Whether it is the temporary manager's, which acts only where Baton isn't to hold the number.
+    /// Whether it is the temporary manager's, which acts only if Baton shouldn't own the replica count.
     pub(super) hands_over: bool,
     /// Whether its sender has given it up.
     pub(super) is_late: bool,
 }
 
-/// A breach of a promise.
+/// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What was broken, in a word that a smaller run has to break too.
+    /// The name of the promise. A smaller run has to break the same.
     pub what: String,
-    /// What there was, and what there should have been.
+    /// What was found, and what was expected.
     pub how: String,
 }
 
-/// All that was stored of each Workload.
+/// All stored versions of each Workload and its children.
 #[derive(Default)]
 pub(super) struct Judge {
     stories: BTreeMap<Site, Story>,
     pub(super) versions: u64,
-    /// How often a write of Baton's changed a number.
+    /// How often Baton's write changed a replica count.
     pub(super) changes: u64,
 }
 
@@ -67,7 +67,7 @@ struct WorkloadVersion {
     generation: i64,
     observed: i64,
     wanted: Wanted,
-    told: Option<i32>,
+    recorded: Option<i32>,
 }
 
 struct DeploymentVersion {
@@ -77,19 +77,19 @@ struct DeploymentVersion {
 }
 
 impl DeploymentVersion {
-    fn number(&self) -> Number<'_> {
-        Number { replicas: &self.replicas, to_resume: self.to_resume }
+    fn number(&self) -> JudgedReplicas<'_> {
+        JudgedReplicas { replicas: &self.replicas, to_resume: self.to_resume }
     }
 
     fn describe(&self) -> String {
         let Self { replicas, to_resume, .. } = self;
-        let suspended = to_resume.map(|number| format!(", {number} to come back to")).unwrap_or_default();
-        format!("{} held by {}{suspended}", replicas.count, replicas.owners.describe())
+        let suspended = to_resume.map(|number| format!(", {number} to restore")).unwrap_or_default();
+        format!("{} owned by {}{suspended}", replicas.count, replicas.owners.describe())
     }
 }
 
 impl Judge {
-    /// Takes in the next version.
+    /// Judges the next version.
     pub(super) fn next(&mut self, version: &Version, author: Option<&Author>) -> Option<Violation> {
         self.versions += 1;
         let site = version.site()?;
@@ -127,9 +127,9 @@ impl Story {
         let mut broken = Broken::default();
         let is_made = before.is_none() && self.is_scaled_by_baton();
         let in_time = author.is_some_and(|author| !author.is_late);
-        let held = self.now().filter(|now| now.replicas.owners.baton);
-        broken.note(Promise::OneAtATime, is_made && in_time && held.is_some());
-        (broken, format!("the autoscaler was made, and the number is {}", describe(held)))
+        let owned = self.now().filter(|now| now.replicas.owners.baton);
+        broken.note(Promise::OneAtATime, is_made && in_time && owned.is_some());
+        (broken, format!("the autoscaler was created, and the replica count is {}", describe(owned)))
     }
 
     fn deployment(&mut self, version: &Version, author: Option<&Author>) -> (Broken, String, bool) {
@@ -142,20 +142,22 @@ impl Story {
         if let Some(after) = &after {
             broken = match author {
                 None => {
-                    let lets_go = before.is_some_and(|before| is_rogues(before) && !is_rogues(after));
-                    judge(before.map(DeploymentVersion::number), after.number(), None, lets_go)
+                    let releases = before.is_some_and(|before| is_rogues(before) && !is_rogues(after));
+                    judge(before.map(DeploymentVersion::number), after.number(), None, releases)
                 }
                 Some(author) => self.judged(after, author),
             };
-            let takes = author.is_some_and(|author| !author.is_late && !author.creates)
+            let takes_over = author.is_some_and(|author| !author.is_late && !author.creates)
                 && before.is_some_and(|before| is_own(before) && !before.replicas.owners.baton);
-            broken
-                .note(Promise::OneAtATime, takes && after.replicas.owners.baton && self.is_scaled_by_baton());
+            broken.note(
+                Promise::OneAtATime,
+                takes_over && after.replicas.owners.baton && self.is_scaled_by_baton(),
+            );
             changes = author.is_some()
                 && before.is_some_and(|before| before.replicas.count != after.replicas.count);
         }
         let planned =
-            author.map(|author| format!("{author:?}, and the spec said {:?}", self.candidates(author)));
+            author.map(|author| format!("{author:?}, and the spec was {:?}", self.candidates(author)));
         let how = format!(
             "{} became {}, by {}",
             describe(before),
@@ -166,19 +168,19 @@ impl Story {
         (broken, how, changes)
     }
 
-    /// What a write of Baton's broke, whichever of the candidates it was planned from.
+    /// What Baton's write broke, whichever of the candidates it was planned from.
     fn judged(&self, after: &DeploymentVersion, author: &Author) -> Broken {
         let before = self.now().map(DeploymentVersion::number);
         let planned_from = author.planned_from.and_then(|revision| self.at(revision));
         let read = planned_from.map(|version| version.replicas.count);
-        let of = |(wanted, told): (Wanted, Option<i32>)| {
-            let write = JudgedWrite { wanted, told, read };
+        let of = |(wanted, recorded): (Wanted, Option<i32>)| {
+            let write = JudgedWrite { wanted, recorded, read };
             judge(before, after.number(), Some(&write), false)
         };
         self.candidates(author).into_iter().map(of).reduce(Broken::and).unwrap_or_default()
     }
 
-    /// What the spec and the status may have said that a write was planned from.
+    /// The specs and the recorded replica counts that a write may have been planned from.
     fn candidates(&self, author: &Author) -> Vec<(Wanted, Option<i32>)> {
         let known = self.workload.iter().rev().find(|version| version.revision <= author.since);
         let (uid, observed) = known.map_or(("", 0), |known| (&known.uid, known.observed));
@@ -189,7 +191,7 @@ impl Story {
         };
         let mut candidates = Vec::new();
         for version in self.workload.iter().filter(is_candidate) {
-            let candidate = (version.wanted, version.told);
+            let candidate = (version.wanted, version.recorded);
             if !candidates.contains(&candidate) {
                 candidates.push(candidate);
             }
@@ -209,7 +211,7 @@ impl Story {
         Some(&self.workload.last()?.uid)
     }
 
-    /// Whether the Workload's own autoscaler is there.
+    /// Whether the Workload's own autoscaler exists.
     fn is_scaled_by_baton(&self) -> bool {
         self.own_autoscaler.is_some() && self.own_autoscaler.as_deref() == self.uid()
     }
@@ -225,7 +227,7 @@ impl WorkloadVersion {
             generation: workload.metadata.generation?,
             observed: status.and_then(|status| status.observed_generation).unwrap_or_default(),
             wanted: wanted_replicas(&workload),
-            told: status.and_then(|status| Some(status.replica_ownership.as_ref()?.value)),
+            recorded: status.and_then(|status| Some(status.replica_ownership.as_ref()?.value)),
         })
     }
 }
@@ -242,7 +244,7 @@ impl DeploymentVersion {
     }
 }
 
-/// Whether the rogue holds the number, who may let go of it while nobody else does.
+/// Whether the rogue owns the replica count. It may release it as its only owner.
 fn is_rogues(version: &DeploymentVersion) -> bool {
     version.replicas.owners.others.iter().any(|manager| manager == people::ROGUE)
 }

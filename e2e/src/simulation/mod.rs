@@ -1,9 +1,10 @@
-//! Whole clusters, simulated from a seed: the real operator on the server inside this process, under paused time, among people,
-//! autoscalers, crashes, lost and late responses, clocks that are off, and changes of the leader.
+//! Whole clusters, simulated from a seed: the real operator on the server inside this process, under paused time, with users,
+//! autoscalers, crashes, lost and late responses, wrong clocks, and changes of the leader.
 //!
-//! [`choice`] makes a [plan](event::Plan) of a seed; a `world` plays it, and `delivery` tells what becomes of each request; a `judge` holds every stored version against the promises
-//! of the [model checker](crate::handover_model), and `rest` what there is once nobody disturbs any more; [`run`](run::run()) puts
-//! them together, [`series`] plays many, and [`shrink`] makes a plan smaller that breaks a promise.
+//! [`choice`] makes a [plan](event::Plan) from a seed. A `world` plays it, and `delivery` decides what happens to each request. A
+//! `judge` checks every stored version against the promises of the [model checker](crate::handover_model), and `rest` checks the
+//! end, when the disturbances are over. [`run`](run::run()) puts them together, [`series`] plays many plans, and [`shrink`] makes a
+//! plan smaller that breaks a promise.
 
 pub mod choice;
 mod delivery;

@@ -1,8 +1,8 @@
-//! What is between the operators and the server: each request, each response and each event of a watch waits here until it is
-//! let through, one at a time.
+//! The network between the operators and the server. Each request, each response and each event of a watch waits here until it is
+//! delivered, one at a time.
 //!
-//! So the run decides in which order things arrive, from its seed and by names that don't depend on chance. It doesn't matter
-//! then in which order a runtime polls what is ready at the same moment, which nobody can tell it.
+//! So the run decides the order of delivery, from its seed and by names that don't depend on chance. The order in which the runtime
+//! polls tasks that are ready at the same moment can't be controlled, and doesn't matter then.
 
 use std::{
     collections::BTreeMap,
@@ -33,69 +33,69 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Process {
     pub(super) slot: Slot,
-    /// Counts up with each start.
+    /// Incremented with each start.
     pub(super) start: u32,
 }
 
-/// What tells one thing on the wire from all others.
+/// The identity of an item on the wire.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket {
     pub(super) process: Process,
     pub(super) label: String,
-    /// How many of this label there were before.
+    /// Counts the items with this label.
     nth: u64,
 }
 
 /// Something on the wire.
 pub(super) struct Item {
     pub(super) what: What,
-    /// When it arrives at the earliest.
+    /// The earliest time at which it arrives.
     pub(super) not_before: Option<Instant>,
 }
 
 pub(super) enum What {
     Request(Box<Sent>),
-    Response(Box<Answer>, Reply),
+    Response(Box<ServerResponse>, Reply),
     Event(WatchEvent),
 }
 
 /// A request.
 pub(super) struct Sent {
     pub(super) request: Request<Bytes>,
-    /// Absent where its sender has given it up.
+    /// Absent if its sender has given it up.
     pub(super) reply: Option<Reply>,
-    /// What the newest version in the server was when it was sent.
+    /// The newest version in the server when it was sent.
     pub(super) since: u64,
 }
 
 /// An event of a watch.
 pub(super) struct WatchEvent {
     pub(super) data: Bytes,
-    /// The plural of what is watched.
+    /// The watched resource, in the plural.
     pub(super) resource: String,
     give: oneshot::Sender<Option<Bytes>>,
 }
 
 /// A response.
-pub(super) struct Answer {
+pub(super) struct ServerResponse {
     pub(super) head: response::Parts,
-    pub(super) body: AnswerBody,
+    pub(super) body: ResponseBody,
 }
 
-pub(super) enum AnswerBody {
+pub(super) enum ResponseBody {
     Whole(Bytes),
-    /// That of a watch of this resource.
+    /// A watch of this resource.
     Watch(String, Body),
 }
 
-pub(super) type Reply = oneshot::Sender<Result<Answer, NoResponse>>;
+pub(super) type Reply = oneshot::Sender<Result<ServerResponse, NoResponse>>;
 
 /// The connection ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection ended without a response")]
 pub(super) struct NoResponse;
 
-/// The wire. Clones are the same.
+/// The wire. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Network(Arc<Shared>);
 
@@ -113,7 +113,7 @@ struct Wire {
 }
 
 impl Network {
-    /// The client of an operator's process, which is the operator's ServiceAccount.
+    /// The client of an operator's process, with the operator's ServiceAccount.
     pub(super) fn client(&self, process: Process) -> Client {
         let network = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -126,10 +126,10 @@ impl Network {
                 let since = network.wire().revision;
                 let sent = Sent { request, reply: Some(reply), since };
                 network.put(process, label.clone(), What::Request(Box::new(sent)));
-                let Answer { head, body } = response.await.unwrap_or(Err(NoResponse))?;
+                let ServerResponse { head, body } = response.await.unwrap_or(Err(NoResponse))?;
                 let body = match body {
-                    AnswerBody::Whole(body) => Full::new(body).map_err(BoxError::from).boxed_unsync(),
-                    AnswerBody::Watch(resource, body) => network.events(process, resource, body),
+                    ResponseBody::Whole(body) => Full::new(body).map_err(BoxError::from).boxed_unsync(),
+                    ResponseBody::Watch(resource, body) => network.events(process, resource, body),
                 };
                 Ok::<_, BoxError>(Response::from_parts(head, body))
             }
@@ -141,7 +141,7 @@ impl Network {
         lock(&self.0.wire)
     }
 
-    /// The newest version in the server is this one.
+    /// Sets the newest version in the server.
     pub(super) fn is_at(&self, revision: u64) {
         self.wire().revision = revision;
     }
@@ -159,7 +159,7 @@ impl Network {
         self.0.arrived.notify_one();
     }
 
-    /// The events of a watch, each of which waits like anything else.
+    /// The events of a watch, each of which waits for its delivery.
     fn events(&self, process: Process, resource: String, body: Body) -> UnsyncBoxBody<Bytes, BoxError> {
         let network = self.clone();
         let events = body.into_data_stream().err_into::<BoxError>().and_then(move |data| {
@@ -172,12 +172,12 @@ impl Network {
         StreamBody::new(events.boxed()).boxed_unsync()
     }
 
-    /// Waits until something has come.
+    /// Waits until an item is added.
     pub(super) async fn arrived(&self) {
         self.0.arrived.notified().await;
     }
 
-    /// What may be let through now, as far as `may` says, in its order; and when the next may, of what is held.
+    /// What may be delivered now, in its order, and when the next item may be. `may` returns until when an item has to wait.
     pub(super) fn ready(
         &self,
         may: impl Fn(&Ticket, &Item) -> Option<Instant>,
@@ -197,7 +197,7 @@ impl Network {
         self.wire().items.remove(ticket)
     }
 
-    /// A process is gone: its requests are on their way nevertheless, or never left.
+    /// Removes the items of a process that is gone. Its requests may stay on their way.
     pub(super) fn gone(&self, process: Process, keeps_requests: bool) {
         self.wire().items.retain(|ticket, item| {
             ticket.process != process || keeps_requests && matches!(item.what, What::Request(_))
@@ -206,21 +206,21 @@ impl Network {
 }
 
 impl WatchEvent {
-    /// Lets it through, perhaps changed; or drops it.
+    /// Delivers it, perhaps changed, or drops it.
     pub(super) fn give(self, data: Option<Bytes>) {
-        // Whoever watched may be gone.
+        // The client of the watch may be gone.
         let _ = self.give.send(data);
     }
 }
 
-/// What a request is, without what depends on chance or on the time of day.
+/// A name for a request, without what depends on chance or on the real clock.
 fn label(request: &Request<Bytes>) -> String {
     let (method, path) = (request.method(), request.uri().path());
     if let Some((before, _)) = path.split_once("/events") {
-        // Its name and times are the real clock's.
+        // The name and the times of an Event depend on the real clock.
         let event: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-        let said = [&event["regarding"]["name"], &event["reason"], &event["action"], &event["note"]];
-        return format!("{method} {before}/events {said:?}");
+        let known = [&event["regarding"]["name"], &event["reason"], &event["action"], &event["note"]];
+        return format!("{method} {before}/events {known:?}");
     }
     let mut hasher = DefaultHasher::new();
     request.body().hash(&mut hasher);

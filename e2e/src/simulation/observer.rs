@@ -1,4 +1,4 @@
-//! Sees every stored version of Workloads, Deployments and HorizontalPodAutoscalers, whoever wrote it.
+//! Watches every stored version of Workloads, Deployments and HorizontalPodAutoscalers.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ pub(super) struct Version {
     pub(super) gone: bool,
 }
 
-/// Watches, as an administrator whose connection is never cut but by a restart of the server.
+/// Watches as an administrator. Only a restart of the server ends its connection.
 pub(super) struct Observer {
     admin: Client,
     watches: Vec<(Observed, BoxStream<'static, kube::Result<WatchEvent<Value>>>)>,
-    /// What there is, by its UID.
+    /// The live objects, by their UID.
     live: BTreeMap<String, Version>,
-    /// What was stored while nobody watched.
+    /// What was stored while it didn't watch.
     missed: Vec<Version>,
 }
 
@@ -42,14 +42,14 @@ const PATHS: [(Observed, &str); 3] = [
 ];
 
 impl Observer {
-    /// Sees all from now on.
+    /// Starts to watch.
     pub(super) async fn start(admin: Client) -> kube::Result<Self> {
         let mut observer = Self { admin, watches: Vec::new(), live: BTreeMap::new(), missed: Vec::new() };
         observer.begin().await?;
         Ok(observer)
     }
 
-    /// Watches anew from now on. Of what is stored until then the latest is [seen](Self::seen) next.
+    /// Watches anew. The latest version of each object that was stored in between is [seen](Self::seen) next.
     pub(super) async fn begin(&mut self) -> kube::Result<()> {
         self.watches.clear();
         let mut before = std::mem::take(&mut self.live);
@@ -73,7 +73,7 @@ impl Observer {
         Ok(())
     }
 
-    /// What was stored since it was asked last, in the order of the versions.
+    /// What was stored since the last call, in the order of the versions.
     pub(super) fn seen(&mut self) -> Vec<Version> {
         let mut versions = std::mem::take(&mut self.missed);
         for (what, events) in &mut self.watches {

@@ -1,4 +1,4 @@
-//! What each simulated cluster begins with: a server on which Baton is installed.
+//! The start of each simulated cluster: a server on which Baton is installed.
 
 use std::{fs, sync::LazyLock, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::servers;
 /// When a run begins, by the server's clock.
 pub(super) const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// Made once, and always in the same way.
+/// Made once, and always the same.
 pub(super) static INSTALLED: LazyLock<ApiServer> =
     LazyLock::new(|| installed().expect("the manifests can be installed"));
 
@@ -22,13 +22,13 @@ fn installed() -> Result<ApiServer, Error> {
         let server = ApiServer::builder().actor(Actor::AccessControl).clock(|| START);
         let manifests = manifests()?.join("\n---\n");
         let server = server.load(&manifests).and_then(baton_apiserver::Builder::start);
-        // Roles are made of others.
+        // The actor fills in the aggregated roles.
         sleep(Duration::from_millis(1)).await;
         server.map_err(Error::parse("how a server with Baton starts"))
     })
 }
 
-/// Makes sure that what each cluster begins with is there.
+/// Makes sure that the start of each cluster is built.
 pub(super) fn install() {
     LazyLock::force(&INSTALLED);
 }

@@ -1,4 +1,4 @@
-//! What people and programs other than Baton ask of the server.
+//! The requests of users, and of programs other than Baton.
 
 use baton_controller::decide::child::ChildKind;
 use http::{Method, Request, header::CONTENT_TYPE};
@@ -11,12 +11,12 @@ const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const JSON: &str = "application/json";
-/// Who takes a number and has no business with it.
+/// A manager that takes over a replica count, though it shouldn't.
 pub(super) const ROGUE: &str = "rogue";
-/// What no Workload says.
+/// An image that no Workload has.
 const FOREIGN_IMAGE: u8 = 9;
 
-/// Where the children of a Workload are, or it itself.
+/// The path of a Workload's children, or of the Workload.
 pub(super) fn path(site: Site, resource: &str) -> String {
     let group = match resource {
         "workloads" => "apis/baton.rs/v1alpha1",
@@ -32,7 +32,7 @@ fn child_path(site: Site, child: ChildKind) -> String {
     path(site, &child.api_resource().plural)
 }
 
-/// The request of an event that is one.
+/// The request of an event, if it is one.
 pub(super) fn request(event: &Event) -> Option<Request<Vec<u8>>> {
     let of = |site: Site, resource: &str| format!("{}/{}", path(site, resource), site.name());
     let scale = |site, resource, manager: &str, number: i32| {
@@ -101,14 +101,14 @@ pub(super) fn request(event: &Event) -> Option<Request<Vec<u8>>> {
     }
 }
 
-/// A round of a fight.
-pub(super) fn fight(site: Site) -> Request<Vec<u8>> {
+/// One request of a contention.
+pub(super) fn contention(site: Site) -> Request<Vec<u8>> {
     let mut object = head(site, ChildKind::Deployment);
     object["spec"] = containers(FOREIGN_IMAGE - 1);
     applied(&format!("{}/{}", path(site, "deployments"), site.name()), "fighter", &object)
 }
 
-/// What is applied, tried only.
+/// A dry run of an apply.
 pub(super) fn tried(path: &str, manager: &str, force: bool, object: &Value) -> Request<Vec<u8>> {
     let path = format!("{path}?fieldManager={manager}&force={force}&dryRun=All");
     built(Method::PATCH, path, APPLY, object)

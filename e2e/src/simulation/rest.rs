@@ -1,4 +1,4 @@
-//! What has to be so once nobody disturbs any more: everything is as the specs say, and nobody writes.
+//! What must hold when the disturbances are over: everything is as the specs say, and no operator writes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,12 +18,12 @@ use serde_json::Value;
 use super::{event::Site, judge::Violation, people, world::World};
 use crate::installed::USER;
 
-/// What is at odds, in the words of a promise.
+/// A broken promise, by its name.
 fn violation(what: &str, how: String) -> Violation {
     Violation { what: what.to_owned(), how }
 }
 
-/// What isn't as it should be.
+/// The first promise that is broken at rest.
 pub(super) async fn unrest(world: &World) -> Result<Option<Violation>, Error> {
     for site in Site::ALL {
         if let Some(found) = of_site(world, site).await? {
@@ -71,7 +71,7 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
         return Ok(Some(violation("nothing is left to do", format!("{site}: another plan"))));
     }
     if let Some(how) = number(&seen) {
-        return Ok(Some(violation("the number is whose it should be", format!("{site}: {how}"))));
+        return Ok(Some(violation("the replica count has the right owner", format!("{site}: {how}"))));
     }
     let pass = Pass { refused: planned.refused, ..Pass::of_nothing(seen) };
     let expected = report::status(&pass, &status, world.now());
@@ -84,7 +84,7 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
     Ok(None)
 }
 
-/// What is wrong with the number or its owners.
+/// What is wrong with the replica count or its owners.
 fn number(seen: &Snapshot) -> Option<String> {
     let foreign = seen.foreign(ChildKind::Deployment).is_some();
     let Some(replicas) = seen.replicas() else {
@@ -94,46 +94,46 @@ fn number(seen: &Snapshot) -> Option<String> {
     let alone = owners.baton && !owners.temporary && owners.scale.is_empty();
     let own = seen.own(ChildKind::Autoscaler).is_some();
     let (is_right, should) = match wanted_replicas(&seen.workload) {
-        // Somebody else's autoscaler may scale it: then it stays with that one.
+        // Another owner's autoscaler may scale it, and stays the owner then.
         Wanted::Number(number) if others => {
-            (!owners.baton || replicas.count == number, "held by Baton with the spec's number, or by others")
+            (!owners.baton || replicas.count == number, "the spec's, owned by Baton, or owned by others")
         }
         Wanted::Number(number) => {
-            (alone && replicas.count == number && !own, "the spec's, held by Baton alone")
+            (alone && replicas.count == number && !own, "the spec's, owned by Baton alone")
         }
-        Wanted::Suspended => (alone && replicas.count == 0 && !own, "0, held by Baton alone"),
+        Wanted::Suspended => (alone && replicas.count == 0 && !own, "0, owned by Baton alone"),
         Wanted::HandsOff | Wanted::Autoscaler { whose: Whose::External, .. } => {
-            (!owners.baton && !own, "held by others")
+            (!owners.baton && !own, "owned by others")
         }
         Wanted::Autoscaler { whose: Whose::Own { .. }, .. } => {
             let is_there = own || others || seen.foreign(ChildKind::Autoscaler).is_some();
-            (!owners.baton && is_there, "held by others, and scaled by an autoscaler")
+            (!owners.baton && is_there, "owned by others, and scaled by an autoscaler")
         }
     };
     (!is_right).then(|| {
         let autoscalers = seen.autoscaler_names().join(", ");
         format!(
-            "{} held by {}, scaled by [{autoscalers}]; it should be {should}",
+            "{} owned by {}, scaled by [{autoscalers}]; it should be {should}",
             replicas.count,
             owners.describe()
         )
     })
 }
 
-/// What is left of a Workload that is gone.
+/// Leftover children of a Workload that is gone.
 async fn orphans(world: &World, site: Site) -> Result<Option<Violation>, Error> {
     for child in ChildKind::ALL {
         let Some(live) = object(&world.admin, site, &child.api_resource().plural).await else { continue };
         let live = LiveObject::from_json(live).map_err(Error::parse("a child"))?;
         if live.owner_references().iter().any(|owner| owner.kind == "Workload") {
-            let how = format!("{site}: there still is the {child}, and no Workload");
-            return Ok(Some(violation("what is gone leaves nothing behind", how)));
+            let how = format!("{site}: the {child} still exists, and the Workload doesn't");
+            return Ok(Some(violation("a deleted Workload has no leftovers", how)));
         }
     }
     Ok(None)
 }
 
-/// What the metrics tell of Workloads.
+/// What the metrics show of Workloads.
 async fn of_metrics(world: &World) -> Result<Option<Violation>, Error> {
     let mut workloads = 0;
     for site in Site::ALL {
@@ -147,7 +147,7 @@ async fn of_metrics(world: &World) -> Result<Option<Violation>, Error> {
         if counted > f64::from(workloads) || contested > 0.0 {
             let how =
                 format!("{workloads} Workloads, {counted} counted by phase, {contested} contested children");
-            return Ok(Some(violation("memory of what is gone is gone", how)));
+            return Ok(Some(violation("the operator forgets deleted Workloads", how)));
         }
     }
     Ok(None)
@@ -158,7 +158,7 @@ async fn object(admin: &Client, site: Site, resource: &str) -> Option<Value> {
     admin.request(people::get(path)).await.ok()
 }
 
-/// What the server has of a Workload and its children.
+/// A Workload and its children, as the server has them.
 pub(super) async fn seen(admin: &Client, site: Site) -> Result<Option<Snapshot>, Error> {
     let Some(workload) = object(admin, site, "workloads").await else { return Ok(None) };
     let workload: Workload = serde_json::from_value(workload).map_err(Error::parse("a Workload"))?;
@@ -178,7 +178,7 @@ pub(super) async fn seen(admin: &Client, site: Site) -> Result<Option<Snapshot>,
     Ok(Some(Snapshot::new(Arc::new(workload), children, autoscalers)))
 }
 
-/// What operators wrote since a mark in the trace, where they should have left everything as it is.
+/// What operators wrote since a mark in the trace, though everything was at rest.
 pub(super) fn writes(world: &World, mark: usize, resyncs: bool) -> Option<Violation> {
     let trace = lock(&world.trace);
     let requests = trace.lines()[mark..].iter().filter(|line| line.starts_with('{'));
@@ -190,5 +190,5 @@ pub(super) fn writes(world: &World, mark: usize, resyncs: bool) -> Option<Violat
     let mut stored = requests.filter(changes).filter(|request| !resyncs || request.subresource.is_some());
     let first = stored.next()?;
     let how = format!("{first}, and {} more: {:?}", stored.count(), first.request_object);
-    Some(violation("nobody writes at rest", how))
+    Some(violation("operators don't write at rest", how))
 }

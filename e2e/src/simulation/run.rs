@@ -1,4 +1,4 @@
-//! One run: a plan played in a cluster of its own, under paused time, and judged.
+//! One run: plays a plan in a cluster of its own, under paused time, and judges it.
 
 use std::time::Duration;
 
@@ -13,27 +13,27 @@ use super::{
 };
 use crate::{handover_model::Fault, servers};
 
-/// By then everything that was left alone after a failure has been tried again.
+/// By then every failure has been retried.
 const BACKED_OFF: Duration = Duration::from_mins(6);
 /// By then every contention is over too.
 const CALMED: Duration = Duration::from_mins(20);
-/// How long it takes until what belongs to a Workload is gone with it.
+/// By then the children of a deleted Workload are gone.
 const COLLECTED: Duration = Duration::from_mins(1);
-/// Every Workload was applied for real by then.
+/// By then Baton has sent the applies of every Workload again, even without a change.
 const RESYNC: Duration = Duration::from_hours(3);
-/// How much of the log and of the requests is told of a run that failed.
-const TOLD: usize = 60;
+/// How many lines of the log and of the requests are shown for a run that failed.
+const SHOWN: usize = 60;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The first promise that was broken.
     pub violation: Option<Violation>,
     /// What is counted.
     pub tally: Tally,
-    /// A number that is the same for two runs in which the same happened in the same order.
+    /// Equal for two runs with the same events in the same order.
     pub digest: u64,
-    /// What happened last, where a promise was broken.
+    /// What happened last, if a promise was broken.
     pub story: String,
 }
 
@@ -43,14 +43,14 @@ pub struct Outcome {
 /// When something fails that isn't under test.
 ///
 /// # Panics
-/// When there is no runtime to be had.
+/// When no runtime can be built.
 pub fn run(plan: &Plan, fault: Option<Fault>) -> Result<Outcome, Error> {
     origin::install();
     fastrand::seed(plan.seed);
     servers::paused(async {
         let mut world = World::new(plan, fault).await?;
         let found = play(&mut world, plan).await?;
-        // An operator with a fault in it isn't sent what it predicts.
+        // An operator with a fault doesn't receive what it predicts.
         let violation = found.or_else(|| predicted_wrongly(&world.log()).filter(|_| fault.is_none()));
         let (digest, story) = {
             let trace = lock(&world.trace);
@@ -69,11 +69,11 @@ async fn play(world: &mut World, plan: &Plan) -> Result<Option<Violation>, Error
     }
     world.calm();
     let contends = |event: &Event| {
-        use Event::{Edit, Fight, Remove, Rogue, Scale, ScaleWorkload, TheirScale, Visit};
+        use Event::{Contention, Edit, Remove, Rogue, Scale, ScaleWorkload, TheirScale, Visit};
         matches!(
             event,
             Edit(..)
-                | Fight(..)
+                | Contention(..)
                 | Remove(..)
                 | Rogue(..)
                 | Scale(..)
@@ -116,20 +116,20 @@ async fn at_rest(world: &World) -> Result<Option<Violation>, Error> {
 
 fn predicted_wrongly(log: &str) -> Option<Violation> {
     let line = log.lines().find(|line| line.contains("prediction mismatch"))?;
-    Some(Violation { what: "what was predicted happens".to_owned(), how: line.to_owned() })
+    Some(Violation { what: "predictions are right".to_owned(), how: line.to_owned() })
 }
 
 /// The end of what happened.
 fn story(trace: &[String], log: &str) -> String {
     let mut text = "what happened last:\n".to_owned();
-    for line in &trace[trace.len().saturating_sub(TOLD)..] {
+    for line in &trace[trace.len().saturating_sub(SHOWN)..] {
         text.push_str("  ");
         text.push_str(&shortened(line));
         text.push('\n');
     }
     text.push_str("the end of the operators' log:\n");
     let lines: Vec<&str> = log.lines().collect();
-    for line in &lines[lines.len().saturating_sub(TOLD)..] {
+    for line in &lines[lines.len().saturating_sub(SHOWN)..] {
         text.push_str("  ");
         text.push_str(line);
         text.push('\n');

@@ -18,21 +18,21 @@ use super::{
 };
 use crate::{handover_model::Fault, processors};
 
-/// How often something is said.
+/// How often progress is reported.
 const PROGRESS: Duration = Duration::from_secs(30);
 
-/// How much is done.
+/// How much to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// The seed of the first run; each other one has the next.
+    /// The seed of the first run. Each further run has the next number.
     pub seed: u64,
     /// How many runs.
     pub runs: u64,
     /// No run begins after this time.
     pub time: Option<Duration>,
-    /// What is wrong with the operator.
+    /// The operator's fault.
     pub fault: Option<Fault>,
-    /// After so many runs that broke a promise it ends.
+    /// It ends after so many runs that broke a promise.
     pub failures: usize,
     /// Whether a plan that breaks a promise is shrunk, which takes up to a minute.
     pub shrinks: bool,
@@ -41,22 +41,22 @@ pub struct Effort {
 /// A run that broke a promise.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What was wrong with the operator.
+    /// The operator's fault.
     pub fault: Option<Fault>,
     /// The smallest plan that breaks the same promise.
     pub plan: Plan,
-    /// What came of that.
+    /// Its result.
     pub outcome: Outcome,
 }
 
-/// What came of all runs.
+/// The result of all runs.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// How many there were.
     pub runs: u64,
     /// Their sum.
     pub tally: Tally,
-    /// A number that is the same for two series in which the same happened.
+    /// Equal for two series with the same events.
     pub digest: u64,
     /// How long they took.
     pub took: Duration,
@@ -64,13 +64,13 @@ pub struct Series {
     pub failures: Vec<Failure>,
 }
 
-/// Plays runs, as many at once as there are processors. `say` gets a line now and then, and what is to be told of a failure.
+/// Plays runs, as many at once as there are processors. `print` gets a line of progress from time to time, and each failure.
 ///
 /// # Errors
 /// When something fails that isn't under test.
-pub fn series(effort: Effort, say: impl FnMut(&str) + Send) -> Result<Series, Error> {
+pub fn series(effort: Effort, print: impl FnMut(&str) + Send) -> Result<Series, Error> {
     let began = Instant::now();
-    let done = Mutex::new((Series::default(), say, began));
+    let done = Mutex::new((Series::default(), print, began));
     let goes_on = |_: &u64| {
         let is_over = effort.time.is_some_and(|time| began.elapsed() >= time);
         !is_over && lock(&done).0.failures.len() < effort.failures
@@ -81,18 +81,18 @@ pub fn series(effort: Effort, say: impl FnMut(&str) + Send) -> Result<Series, Er
         let outcome = run(&plan, effort.fault)?;
         let (tally, digest) = (outcome.tally.clone(), outcome.digest);
         let failure = outcome.violation.is_some().then(|| Failure::of(plan, outcome, effort));
-        let (series, say, said) = &mut *lock(&done);
+        let (series, print, printed) = &mut *lock(&done);
         series.runs += 1;
         series.tally.add(&tally);
         series.digest ^= digest;
         series.took = began.elapsed();
         if let Some(failure) = failure {
-            say(&failure.tell());
+            print(&failure.report());
             series.failures.push(failure);
         }
-        if said.elapsed() > PROGRESS {
-            say(&series.progress());
-            *said = Instant::now();
+        if printed.elapsed() > PROGRESS {
+            print(&series.progress());
+            *printed = Instant::now();
         }
         Ok(())
     })?;
@@ -111,8 +111,8 @@ impl Failure {
         Self { fault: effort.fault, plan, outcome }
     }
 
-    /// All that is to be said of it.
-    pub fn tell(&self) -> String {
+    /// The promise, the plan, and what happened.
+    pub fn report(&self) -> String {
         let Self { fault, plan, outcome } = self;
         let fault =
             fault.and_then(|fault| Some(format!(" --fault {}", fault.to_possible_value()?.get_name())));
@@ -123,7 +123,7 @@ impl Failure {
             None => ("nothing", ""),
         };
         format!(
-            "seed {seed} breaks: {what}\n{how}\n\nthe smallest plan that breaks it:\n{plan}\n{}\nagain: cargo simulate \
+            "seed {seed} breaks: {what}\n{how}\n\nthe smallest plan that breaks it:\n{plan}\n{}\nto replay it: cargo simulate \
              --seed {seed} --runs 1{fault}\n",
             outcome.story
         )
@@ -143,7 +143,7 @@ impl Series {
         )
     }
 
-    /// What came of it, for people.
+    /// The result as a table for people.
     pub fn table(&self) -> String {
         let Self { runs, tally, digest, took, failures } = self;
         let mut text = String::new();
@@ -160,7 +160,7 @@ impl Series {
         row("requests of operators", tally.requests.to_string());
         row("writes among them", tally.writes.to_string());
         row("stored versions that were judged", tally.versions.to_string());
-        row("numbers that Baton changed", tally.changes.to_string());
+        row("replica counts that Baton changed", tally.changes.to_string());
         row("digest", format!("{digest:016x}"));
         row("events", tally.events.values().sum::<u64>().to_string());
         for name in Event::NAMES {

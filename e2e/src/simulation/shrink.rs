@@ -1,4 +1,4 @@
-//! From a plan that breaks a promise to a smaller one that breaks it too.
+//! Shrinks a plan that breaks a promise to a smaller one that breaks it too.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use super::{
     run::Outcome,
 };
 
-/// No more attempts than so many, and for no longer.
+/// The most attempts, and the longest time for them.
 const MOST: u32 = 150;
 const LONGEST: Duration = Duration::from_secs(40);
 
-/// The smallest plan that was found, and what came of it. `try_out` plays a plan.
+/// The smallest plan that was found, and its result. `try_out` plays a plan.
 pub fn shrink(
     plan: Plan,
     outcome: Outcome,
@@ -64,7 +64,7 @@ pub fn shrink(
     }
 }
 
-/// Simpler ones in the place of a step.
+/// Simpler replacements of a step.
 fn simpler(step: &Step) -> Vec<Step> {
     let pauses = [Duration::ZERO, Duration::from_secs(5), step.pause / 2];
     let pauses = pauses.into_iter().filter(|pause| *pause < step.pause);
@@ -89,12 +89,12 @@ mod tests {
     use crate::simulation::{Tally, Violation, choice};
 
     #[test]
-    fn what_breaks_a_promise_is_left_and_nothing_else() {
+    fn shrinking_keeps_only_the_steps_that_break_the_promise() {
         let plan = (0..500).map(choice::plan).find(|plan| {
             let crashes = plan.steps.iter().filter(|step| matches!(step.event, Event::Crash(_)));
             crashes.count() == 2
         });
-        let violation = Violation { what: "nobody crashes twice".to_owned(), how: String::new() };
+        let violation = Violation { what: "no operator crashes twice".to_owned(), how: String::new() };
         let outcome =
             Outcome { violation: Some(violation), tally: Tally::default(), digest: 0, story: String::new() };
         let try_out = |plan: &Plan| {

@@ -13,7 +13,7 @@ pub struct Tally {
     pub starts: u32,
     /// Stored versions that were judged.
     pub versions: u64,
-    /// Numbers that Baton changed.
+    /// Replica counts that Baton changed.
     pub changes: u64,
     /// How often each event happened.
     pub events: BTreeMap<&'static str, u64>,

@@ -1,5 +1,5 @@
-//! A simulated cluster: a server with its actors, operators that run the real code, people, and a wire on which things get
-//! lost and come late.
+//! A simulated cluster: a server with its actors, operators that run the real code, users, and a network that loses and delays
+//! requests and responses.
 
 use std::{
     sync::{Arc, Mutex},
@@ -31,18 +31,18 @@ use crate::{
     soak::choice::PER_POD,
 };
 
-/// A fifth of the renewals that there usually are.
+/// A fifth of the usual renewals.
 const ELECTION: [&str; 4] =
     ["--lease-namespace=baton-system", "--lease-duration=75s", "--renew-deadline=50s", "--retry-period=10s"];
-/// The actors that make pods of Deployments, and what goes by pods.
+/// The actors that create the pods of Deployments, or that depend on pods.
 const POD_MAKERS: [Actor; 3] = [Actor::Deployments, Actor::Pods, Actor::DisruptionBudgets];
-/// How long one thing on the wire takes. In between everybody comes to do what there is to do.
+/// The time for one delivery. All tasks finish their work in between.
 const TICK: Duration = Duration::from_millis(1);
-/// How often somebody looks whether a process has ended.
-const GLANCE: Duration = Duration::from_secs(5);
-/// So long after its end a process is started again.
+/// How often the simulation checks whether a process has ended.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// How long after its end a process is started again.
 const RESTART: Duration = Duration::from_secs(2);
-/// Ten times what the operators of a run ask for on average.
+/// Ten times the average number of requests in a run.
 const MOST: u64 = 3_000;
 
 /// The cluster.
@@ -56,13 +56,13 @@ pub(super) struct World {
     pub(super) random: fastrand::Rng,
     elected: bool,
     slots: Vec<Place>,
-    /// Of each process, in the order of their starts.
+    /// The log of each process, in the order of their starts.
     logs: Vec<Log>,
     lags: Vec<(&'static str, Instant)>,
     pub(super) fates: Vec<(Aim, Fate)>,
-    /// So many requests get this status code.
+    /// How many requests are refused, and with which status code.
     pub(super) refuses: (u8, u16),
-    fights: Vec<Fight>,
+    contentions: Vec<Contention>,
     pub(super) trace: Arc<Mutex<Trace>>,
     pub(super) violation: Option<Violation>,
     pub(super) faulty: Option<Faulty>,
@@ -78,8 +78,8 @@ struct Place {
     cut_off_until: Instant,
 }
 
-/// Somebody who applies the same again and again.
-struct Fight {
+/// A manager that applies the same again and again.
+struct Contention {
     site: Site,
     every: Duration,
     left: u8,
@@ -87,7 +87,7 @@ struct Fight {
 }
 
 impl World {
-    /// A cluster in which Baton is installed and nothing else.
+    /// A cluster in which only Baton is installed.
     pub(super) async fn new(plan: &Plan, fault: Option<Fault>) -> Result<Self, Error> {
         let began = Instant::now();
         let trace = Arc::<Mutex<Trace>>::default();
@@ -122,7 +122,7 @@ impl World {
             lags: Vec::new(),
             fates: Vec::new(),
             refuses: (0, 0),
-            fights: Vec::new(),
+            contentions: Vec::new(),
             trace,
             violation: None,
             faulty: fault.map(Faulty::new),
@@ -139,14 +139,14 @@ impl World {
         self.logs.iter().map(Log::text).collect()
     }
 
-    /// Makes something happen.
+    /// Makes an event happen.
     pub(super) async fn happen(&mut self, event: &Event) -> Result<(), Error> {
         lock(&self.trace).note(self.began.elapsed(), &format!("-- {event}"));
         *self.tally.events.entry(event.name()).or_default() += 1;
         if let Event::Visit(site, number) = *event {
             for number in [Some(number), None] {
                 let request = people::request(&Event::Rogue(site, number));
-                self.ask(request.expect("a rogue asks")).await;
+                self.ask(request.expect("a rogue sends a request")).await;
             }
             return Ok(());
         }
@@ -160,13 +160,15 @@ impl World {
                 let load = Load::Millicores(pods * PER_POD);
                 self.server.set_load(site.namespace(), "Deployment", site.name(), load);
             }
-            Event::Fight(site, every, left) => self.fights.push(Fight { site, every, left, next: now }),
+            Event::Contention(site, every, left) => {
+                self.contentions.push(Contention { site, every, left, next: now });
+            }
             Event::Crash(slot) => {
                 let keeps_requests = self.random.bool();
                 self.kill(slot, keeps_requests);
             }
             Event::Stop(slot) => self.running(slot).into_iter().for_each(|(_, it)| it.control.stop()),
-            Event::LookAgain(slot) => {
+            Event::ReconcileAll(slot) => {
                 self.running(slot).into_iter().for_each(|(_, it)| it.control.reconcile_all());
             }
             Event::Skew(slot, seconds) => {
@@ -190,12 +192,12 @@ impl World {
         Ok(())
     }
 
-    /// Ends all that disturbs.
+    /// Ends all disturbances.
     pub(super) fn calm(&mut self) {
         self.fates.clear();
         self.refuses = (0, 0);
         self.lags.clear();
-        self.fights.clear();
+        self.contentions.clear();
         let now = Instant::now();
         self.slots.iter_mut().for_each(|place| place.cut_off_until = now);
     }
@@ -206,7 +208,7 @@ impl World {
         while self.violation.is_none() {
             self.observe(None);
             self.keep_running()?;
-            self.fight().await;
+            self.contend().await;
             if Instant::now() >= until {
                 break;
             }
@@ -231,7 +233,7 @@ impl World {
             }
             if self.tally.requests > MOST {
                 self.violation = Some(Violation {
-                    what: "the operators never stop asking".to_owned(),
+                    what: "the operators stop sending requests".to_owned(),
                     how: format!("there were {} requests", self.tally.requests),
                 });
             }
@@ -241,7 +243,7 @@ impl World {
         Ok(())
     }
 
-    /// What may be let through now, and when more may.
+    /// What may be delivered now, and when more may be.
     fn ready(&self) -> (Vec<Ticket>, Option<Instant>) {
         self.network.ready(|ticket, item| {
             let cut_off = self.slots.iter().find(|place| place.slot == ticket.process.slot);
@@ -266,12 +268,12 @@ impl World {
         self.slots.iter().find(|place| place.slot == slot)?.running.as_ref()
     }
 
-    /// What is to be seen of the operators that run.
+    /// The operators that run.
     pub(super) fn operators(&self) -> impl Iterator<Item = &InProcess> {
         self.slots.iter().filter_map(|place| Some(&place.running.as_ref()?.1))
     }
 
-    /// Starts again what has ended, after a while.
+    /// Restarts the operators that have ended, after a while.
     fn keep_running(&mut self) -> Result<(), Error> {
         let (now, time) = (Instant::now(), self.now());
         for place in &mut self.slots {
@@ -310,35 +312,35 @@ impl World {
         }
     }
 
-    /// When something is due that nobody sends.
+    /// When something is due that doesn't come from the network.
     fn next_moment(&self) -> Option<Instant> {
-        let glance = Instant::now() + GLANCE;
-        let start = |place: &Place| if place.running.is_none() { place.starts_at } else { glance };
-        self.slots.iter().map(start).chain(self.fights.iter().map(|fight| fight.next)).min()
+        let poll = Instant::now() + POLL_INTERVAL;
+        let start = |place: &Place| if place.running.is_none() { place.starts_at } else { poll };
+        self.slots.iter().map(start).chain(self.contentions.iter().map(|contention| contention.next)).min()
     }
 
-    async fn fight(&mut self) {
+    async fn contend(&mut self) {
         let now = Instant::now();
         let mut due = Vec::new();
-        for fight in self.fights.iter_mut().filter(|fight| fight.next <= now) {
-            fight.left -= 1;
-            fight.next = now + fight.every;
-            due.push(fight.site);
+        for contention in self.contentions.iter_mut().filter(|contention| contention.next <= now) {
+            contention.left -= 1;
+            contention.next = now + contention.every;
+            due.push(contention.site);
         }
-        self.fights.retain(|fight| fight.left > 0);
+        self.contentions.retain(|contention| contention.left > 0);
         for site in due {
-            self.ask(people::fight(site)).await;
+            self.ask(people::contention(site)).await;
         }
     }
 
-    /// A request of somebody else's, whatever comes of it.
+    /// Sends a request of another client, and ignores its response.
     async fn ask(&mut self, request: Request<Vec<u8>>) {
         self.observe(None);
         let _ = self.admin.request_text(request).await;
         self.observe(None);
     }
 
-    /// Judges what was stored since it was done last. What has the version of `author` is theirs.
+    /// Judges what was stored since the last call. `author` wrote the version with this number.
     pub(super) fn observe(&mut self, author: Option<(u64, &Author)>) {
         for version in self.observer.seen() {
             let author =
