@@ -12,14 +12,14 @@ fn baton(args: &[&str]) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
+fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn crd_prints_the_crd() {
     let output = baton(&["crd"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), baton_crd::workload_crd_yaml().unwrap());
 }
 
@@ -27,29 +27,29 @@ fn crd_prints_the_crd() {
 fn a_flag_that_makes_no_sense_is_refused_with_an_example() {
     let output = baton(&["run", "--request-timeout", "0s"]).output().unwrap();
     assert!(!output.status.success());
-    assert!(said(&output).contains("write it like `30s`"), "{}", said(&output));
+    assert!(text(&output).contains("write it like `30s`"), "{}", text(&output));
 }
 
 #[test]
-fn without_a_cluster_it_says_where_it_looked() {
+fn without_a_cluster_it_says_how_to_name_one() {
     let output = baton(&["run", "--admin-addr", "127.0.0.1:0"]).output().unwrap();
     assert!(!output.status.success());
-    assert!(said(&output).contains("point KUBECONFIG at a kubeconfig"), "{}", said(&output));
+    assert!(text(&output).contains("point KUBECONFIG at a kubeconfig"), "{}", text(&output));
 }
 
 #[test]
 fn an_address_in_use_is_an_error_at_start() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let kubeconfig = unreachable_cluster();
     let output =
         baton(&["run", "--admin-addr", &address]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
     assert!(!output.status.success());
-    assert!(said(&output).contains("choose another --admin-addr"), "{}", said(&output));
+    assert!(text(&output).contains("choose another --admin-addr"), "{}", text(&output));
 }
 
 #[test]
-fn the_check_of_a_cluster_that_cannot_be_reached_fails_and_says_so() {
+fn the_check_of_an_unreachable_cluster_fails_with_unknown_results() {
     let kubeconfig = unreachable_cluster();
     let output = baton(&["check"]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -62,25 +62,28 @@ fn the_check_of_a_cluster_that_cannot_be_reached_fails_and_says_so() {
 fn times_of_an_election_that_would_let_two_lead_are_refused() {
     let output = baton(&["run", "--leader-elect", "--renew-deadline", "20s"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("--lease-duration has to be longer"), "{}", said(&output));
+    assert!(text(&output).contains("--lease-duration has to be longer"), "{}", text(&output));
 }
 
 #[test]
-fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
+fn sigterm_ends_the_operator_also_while_the_api_server_is_unreachable() {
     let kubeconfig = unreachable_cluster();
     let (mut process, mut log) = running(&kubeconfig);
-    assert!(log.any(|line| line.unwrap().contains("self-check, API server")), "it says what it waits for");
+    assert!(
+        log.any(|line| line.unwrap().contains("self-check, API server")),
+        "the log says what the operator waits for"
+    );
     send("TERM", &process);
     assert!(log.any(|line| line.unwrap().contains("stopped")));
     assert!(process.wait().unwrap().success());
 }
 
 #[test]
-fn sighup_does_not_end_it() {
+fn sighup_does_not_end_the_operator() {
     let kubeconfig = unreachable_cluster();
     let (mut process, mut log) = running(&kubeconfig);
     let is_failure = |line: std::io::Result<String>| line.unwrap().contains("self-check is repeated");
-    assert!(log.any(is_failure), "it listens for signals by now");
+    assert!(log.any(is_failure), "it listens for signals now");
     send("HUP", &process);
     assert!(log.any(is_failure), "it goes on");
     send("TERM", &process);

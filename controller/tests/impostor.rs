@@ -1,4 +1,4 @@
-//! Who poses as the API server without a certificate of the cluster's authority learns nothing.
+//! A server that poses as the API server, without a certificate from the cluster's authority, gets no token.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 use tokio::{io::AsyncReadExt as _, net::TcpListener, time::timeout};
 use tokio_rustls::{TlsAcceptor, rustls, rustls::pki_types::PrivateKeyDer};
 
-/// An authority of its own for the same name, and that as PEM.
+/// A self-signed certificate for the same name, also as PEM.
 fn self_signed() -> (rustls::ServerConfig, String) {
     let rcgen::CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
@@ -49,9 +49,9 @@ current-context: c
         .unwrap()
 }
 
-/// What a server with this certificate hears first from an operator that trusts this authority; nothing if the operator
-/// ends the handshake.
-async fn heard(config: rustls::ServerConfig, trusted: &str) -> Option<String> {
+/// The first request to a server with this certificate from an operator that trusts this authority; none if the operator ends the
+/// handshake.
+async fn received(config: rustls::ServerConfig, trusted: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let authority = folder.path().join("ca.crt");
     std::fs::write(&authority, trusted).unwrap();
@@ -66,18 +66,18 @@ async fn heard(config: rustls::ServerConfig, trusted: &str) -> Option<String> {
         // An alert that ends the connection looks like its end.
         (length > 0).then(|| String::from_utf8_lossy(&request[..length]).into_owned())
     };
-    let heard = timeout(Duration::from_mins(1), hear).await.unwrap();
+    let received = timeout(Duration::from_mins(1), hear).await.unwrap();
     operator.kill().unwrap();
     operator.wait().unwrap();
-    heard
+    received
 }
 
 #[tokio::test]
-async fn an_impostor_of_the_api_server_never_sees_the_token() {
+async fn an_impostor_of_the_api_server_never_gets_the_token() {
     let (impostor, _) = self_signed();
     let (cluster, trusted) = self_signed();
-    assert_eq!(heard(impostor, &trusted).await, None);
+    assert_eq!(received(impostor, &trusted).await, None);
 
-    let heard = heard(cluster, &trusted).await.unwrap();
-    assert!(heard.contains("the-token"), "the server of the cluster does see it: {heard}");
+    let received = received(cluster, &trusted).await.unwrap();
+    assert!(received.contains("the-token"), "the cluster's server gets it: {received}");
 }

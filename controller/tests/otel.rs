@@ -53,10 +53,10 @@ current-context: nowhere
     operator.wait().unwrap();
     assert_eq!(first_line, "POST /v1/traces HTTP/1.1");
     let has = |text: &str| body.windows(text.len()).any(|window| window == text.as_bytes());
-    assert!(has("service.name") && has("baton"), "it says who it is");
+    assert!(has("service.name") && has("baton"), "the service has its name");
     assert!(
         has("http.url") && has("https://127.0.0.1:1/"),
-        "it tells of the requests: {}",
+        "there are spans of the requests: {}",
         String::from_utf8_lossy(&body)
     );
 }

@@ -1,5 +1,5 @@
-//! Adoption, with the merge core in the API server's place: whose object it was, and what became of its fields, its owners
-//! and its number.
+//! Adoption, with the merge core in the API server's place: who made the object, and the result for its fields, their owners and
+//! its replica count.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The least Deployment that fits the Workload's template, with a selector of its own and something that the Workload doesn't
-/// ask for.
+/// A minimal Deployment that fits the Workload's template, with its own selector and a field that the Workload doesn't set.
 fn found() -> Value {
     object(
         ChildKind::Deployment,
@@ -30,21 +29,21 @@ fn found() -> Value {
     )
 }
 
-/// As a manager made it by an apply.
+/// Created by a manager's apply.
 fn applied_by(manager: &'static str) -> LiveObject {
     stored(&[(manager, &found())])
 }
 
-/// As a manager made it by updates.
+/// Created by a manager's update.
 fn updated_by(manager: &str) -> LiveObject {
-    but(&applied_by("somebody"), |object| {
+    but(&applied_by("other"), |object| {
         let entry = &mut object["metadata"]["managedFields"][0];
         entry["manager"] = json!(manager);
         entry["operation"] = json!("Update");
     })
 }
 
-/// As client-side `kubectl apply` made it.
+/// Created by client-side `kubectl apply`.
 fn applied_client_side() -> LiveObject {
     but(&updated_by("kubectl-client-side-apply"), |object| {
         object["metadata"]["annotations"] = json!({LAST_APPLIED: "{}"});
@@ -53,13 +52,13 @@ fn applied_client_side() -> LiveObject {
     })
 }
 
-/// A Workload of this spec that has found this Deployment.
+/// A Workload with this spec that finds this Deployment.
 fn found_by(spec: &Value, deployment: LiveObject) -> Snapshot {
     let children = BTreeMap::from([(ChildKind::Deployment, deployment)]);
     Snapshot::new(Arc::new(workload(spec)), children, Vec::new())
 }
 
-/// The Deployment after one pass, and each write on the way.
+/// The Deployment after one pass, and the pass's writes.
 fn adopted(spec: &Value, deployment: LiveObject) -> (LiveObject, Vec<String>) {
     let (finished, writes) = enforced(found_by(spec, deployment));
     assert!(finished.settled, "{writes:?}");
@@ -71,23 +70,23 @@ fn count(live: &LiveObject) -> i32 {
 }
 
 fn entries(live: &LiveObject) -> Vec<String> {
-    let word = |entry: &Value, name: &str| entry[name].as_str().unwrap_or("-").to_owned();
-    let entry = |entry| format!("{} {}", word(entry, "manager"), word(entry, "operation"));
+    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or("-").to_owned();
+    let entry = |entry| format!("{} {}", text(entry, "manager"), text(entry, "operation"));
     live.managed_fields().iter().map(entry).collect()
 }
 
 #[test]
-fn what_client_side_apply_owned_is_batons_and_goes_where_the_spec_lacks_it() {
+fn baton_gets_the_fields_of_client_side_apply_and_removes_those_that_the_spec_lacks() {
     let (live, writes) = adopted(&json!({"adoption": "Adopt", "replicas": 4}), applied_client_side());
     assert_eq!(writes, ["make what retired managers own Baton's Deployment", "apply Deployment"]);
     assert_eq!(entries(&live), ["baton Apply"]);
-    assert_eq!(live.get(&["spec", "minReadySeconds"]), None, "only client-side apply wanted it");
+    assert_eq!(live.get(&["spec", "minReadySeconds"]), None, "only client-side apply set it");
     assert_eq!(live.get(&["metadata", "annotations", LAST_APPLIED]), None);
     assert_eq!(count(&live), 4);
 }
 
 #[test]
-fn the_pods_stay_as_they_are_where_the_template_is_equal() {
+fn the_pods_stay_unchanged_if_the_template_is_equal() {
     let before = applied_client_side();
     let (live, _) = adopted(&json!({"adoption": "Adopt", "replicas": 4}), before.clone());
     for path in [["spec", "template"], ["spec", "selector"]] {
@@ -96,7 +95,7 @@ fn the_pods_stay_as_they_are_where_the_template_is_equal() {
 }
 
 #[test]
-fn who_applied_by_the_server_keeps_a_share_until_it_is_retired() {
+fn a_manager_that_applied_keeps_its_fields_until_it_is_retired() {
     let keep = json!({"adoption": "Adopt", "replicas": 4});
     let (live, _) = adopted(&keep, applied_by("kubectl"));
     assert_eq!(entries(&live), ["baton Apply", "kubectl Apply"]);
@@ -109,7 +108,7 @@ fn who_applied_by_the_server_keeps_a_share_until_it_is_retired() {
 }
 
 #[test]
-fn the_number_does_not_move_whoever_is_to_decide_it() {
+fn adoption_does_not_change_the_replica_count_whoever_decides_it() {
     for autoscaling in [json!({"minReplicas": 2, "maxReplicas": 9}), json!({"external": {}})] {
         for from in [applied_client_side(), applied_by("kubectl"), updated_by("helm")] {
             let spec = json!({"adoption": "Adopt", "autoscaling": autoscaling, "retiredManagers": ["helm"]});
@@ -125,13 +124,13 @@ fn the_number_does_not_move_whoever_is_to_decide_it() {
 }
 
 #[test]
-fn a_number_of_the_workloads_own_counts_once_the_deployment_is_adopted() {
+fn the_workloads_replica_count_applies_once_the_deployment_is_adopted() {
     let (live, writes) = adopted(&json!({"adoption": "Adopt", "replicas": 6}), applied_client_side());
     assert_eq!(count(&live), 6);
     assert_eq!(
         writes,
         ["make what retired managers own Baton's Deployment", "apply Deployment", "apply Deployment"],
-        "the second apply is the adoption, with the number that was there"
+        "the second apply is the adoption, with the live replica count"
     );
 }
 
@@ -142,14 +141,14 @@ fn refusal(spec: &Value, deployment: LiveObject) -> String {
 }
 
 #[test]
-fn it_is_refused_unless_the_workload_adopts_and_told_whose_it_is() {
-    let told = refusal(&json!({}), applied_client_side());
-    assert!(told.contains("made by kubectl-client-side-apply; set spec.adoption to Adopt"), "{told}");
+fn an_object_is_refused_with_its_owner_unless_the_workload_adopts() {
+    let message = refusal(&json!({}), applied_client_side());
+    assert!(message.contains("made by kubectl-client-side-apply; set spec.adoption to Adopt"), "{message}");
     let of_helm = but(&updated_by("helm"), |object| {
         object["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "shop"});
     });
-    let told = refusal(&json!({}), of_helm);
-    assert!(told.contains("belongs to the Helm release shop"), "{told}");
+    let message = refusal(&json!({}), of_helm);
+    assert!(message.contains("belongs to the Helm release shop"), "{message}");
 }
 
 fn controlled() -> LiveObject {
@@ -159,9 +158,9 @@ fn controlled() -> LiveObject {
 }
 
 #[test]
-fn what_a_controller_owns_is_refused_until_who_made_that_so_is_retired() {
-    let told = refusal(&json!({"adoption": "Adopt"}), controlled());
-    assert!(told.contains("controlled by App/web; name app-operator"), "{told}");
+fn an_object_of_another_controller_is_refused_until_its_manager_is_retired() {
+    let message = refusal(&json!({"adoption": "Adopt"}), controlled());
+    assert!(message.contains("controlled by App/web; name app-operator"), "{message}");
 
     let spec = json!({"adoption": "Adopt", "replicas": 4, "retiredManagers": ["app-operator"]});
     let (live, _) = adopted(&spec, controlled());

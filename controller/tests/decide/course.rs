@@ -1,11 +1,11 @@
-//! A pass, request by request: what it reads past the caches before it writes, and what it makes of it.
+//! A pass, request by request: what it reads past the caches before it writes, and what it does then.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crate::common::{
     child,
     cluster::{apply, earlier, enforced, object, response, schemas},
-    deployment_held_by, live, seen, workload,
+    deployment_owned_by, live, seen, workload,
 };
 use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
@@ -18,18 +18,18 @@ use baton_crd::{Workload, WorkloadStatus, labels};
 use kube::{Resource as _, core::Status};
 use serde_json::{Value, json};
 
-/// A pass of a Workload that asks for an autoscaler, while the cache shows the Deployment as these managers hold it.
+/// A pass for a Workload with an autoscaler, while these managers own the replica count in the cache.
 fn autoscaled(managers: &str) -> (Arc<Workload>, Course) {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let seen = seen(&workload, [deployment_held_by(managers, 4)]);
+    let seen = seen(&workload, [deployment_owned_by(managers, 4)]);
     (seen.workload.clone(), Course::new(seen, BTreeSet::new(), false))
 }
 
 fn deployment(managers: &str) -> LiveObject {
-    live(deployment_held_by(managers, 4).1)
+    live(deployment_owned_by(managers, 4).1)
 }
 
-fn unanswered() -> ApiError {
+fn no_response() -> ApiError {
     ApiError::Timeout(Duration::from_secs(1))
 }
 
@@ -38,7 +38,7 @@ fn refusal(code: u16) -> ApiError {
     ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
 }
 
-/// The first step that is sent, where the Deployment is like this on the server, or can't be read; none where nothing is.
+/// The first step that is sent when the server has this Deployment, or it can't be read; none if nothing is sent.
 fn first_step(
     workload: &Workload,
     course: &mut Course,
@@ -66,31 +66,31 @@ fn first_step(
 }
 
 #[test]
-fn an_autoscaler_is_not_created_on_the_word_of_a_cache_that_does_not_show_baton_as_the_holder_yet() {
+fn an_autoscaler_is_not_created_from_a_cache_that_does_not_show_baton_as_the_owner_yet() {
     let (workload, mut course) = autoscaled("s");
     let step = first_step(&workload, &mut course, Ok(Some(&deployment("b"))));
     assert!(matches!(step, Some(Step::HandOver(_))), "{step:?}");
 }
 
 #[test]
-fn without_reading_the_deployment_neither_the_replica_count_is_moved_nor_the_autoscaler_created() {
+fn the_replica_count_stays_and_no_autoscaler_is_created_while_the_deployment_cannot_be_read() {
     for managers in ["s", "b"] {
         let (workload, mut course) = autoscaled(managers);
-        assert_eq!(first_step(&workload, &mut course, Err(&unanswered())), None, "held by {managers}");
+        assert_eq!(first_step(&workload, &mut course, Err(&no_response())), None, "owned by {managers}");
     }
 }
 
 #[test]
-fn a_replica_count_that_baton_does_not_hold_is_set_only_after_reading() {
+fn a_replica_count_that_baton_does_not_own_is_set_only_after_a_read() {
     let workload = workload(&json!({"replicas": 3}));
-    let mut course = Course::new(seen(&workload, [deployment_held_by("o", 4)]), BTreeSet::new(), false);
+    let mut course = Course::new(seen(&workload, [deployment_owned_by("o", 4)]), BTreeSet::new(), false);
     course.next(schemas(), earlier());
     course.planned(plan(course.seen(), course.held_back()).unwrap());
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Workload)));
 }
 
 #[test]
-fn a_new_workloads_deployment_lets_newcomers_first_after_the_rest_of_it() {
+fn a_new_workloads_deployment_is_sent_at_low_priority_after_its_other_children() {
     let spec = json!({"replicas": 3, "service": {"type": "ClusterIP", "ports": [{"port": 80}]}});
     let status =
         |generation| WorkloadStatus { observed_generation: Some(generation), ..WorkloadStatus::default() };
@@ -103,7 +103,7 @@ fn a_new_workloads_deployment_lets_newcomers_first_after_the_rest_of_it() {
         while let Next::Send { turn, .. } = course.next(schemas(), earlier()) {
             let child = course.step_under_way().unwrap().child();
             turns.push((child, turn));
-            course.responded(schemas(), Err(unanswered()));
+            course.responded(schemas(), Err(no_response()));
         }
         turns
     };
@@ -112,18 +112,18 @@ fn a_new_workloads_deployment_lets_newcomers_first_after_the_rest_of_it() {
     assert_eq!(turns(&reported), [(service, Turn::Next), (deployment, Turn::Next)]);
 }
 
-/// A Workload with a Service, and what a pass made of it.
+/// A Workload with a Service, after a pass.
 fn settled() -> Snapshot {
     let spec = json!({"replicas": 3, "service": {"type": "ClusterIP", "ports": [{"port": 80}]}});
     enforced(seen(&workload(&spec), [])).0.seen
 }
 
-/// The same after somebody else applied another type to the Service.
+/// The same after another manager applied another type to the Service.
 fn contested() -> Snapshot {
     let mut seen = settled();
     let rogue = object(ChildKind::Service, &json!({"type": "NodePort"}));
-    let taken = response(&apply(&rogue, "rogue", true), seen.child(ChildKind::Service), earlier());
-    seen.put(ChildKind::Service, Some(taken));
+    let edited = response(&apply(&rogue, "rogue", true), seen.child(ChildKind::Service), earlier());
+    seen.put(ChildKind::Service, Some(edited));
     seen
 }
 
@@ -136,7 +136,7 @@ fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) ->
 }
 
 #[test]
-fn what_would_change_nothing_is_not_sent_and_counts_as_applied() {
+fn a_write_that_changes_nothing_is_skipped_and_counts_as_applied() {
     let (finished, writes) = enforced(settled());
     assert_eq!(writes, Vec::<String>::new());
     assert_eq!(finished.skipped, [ChildKind::Deployment, ChildKind::Service]);
@@ -145,7 +145,7 @@ fn what_would_change_nothing_is_not_sent_and_counts_as_applied() {
 }
 
 #[test]
-fn a_field_that_was_taken_back_is_a_correction_with_its_manager() {
+fn a_field_that_is_taken_back_is_a_correction_from_its_manager() {
     let mut course = Course::new(contested(), BTreeSet::new(), false);
     let workload = course.seen().workload.clone();
     let live = course.seen().child(ChildKind::Deployment).cloned();
@@ -159,7 +159,7 @@ fn a_field_that_was_taken_back_is_a_correction_with_its_manager() {
 }
 
 #[test]
-fn an_object_that_is_made_is_one_correction_whatever_is_in_it() {
+fn a_created_object_is_one_correction_whatever_its_fields() {
     let workload = workload(&json!({"replicas": 3}));
     let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
     let step = first_step(&workload, &mut course, Ok(None)).unwrap();
@@ -180,10 +180,10 @@ fn a_stale_write_is_followed_by_a_read_and_another_plan() {
 }
 
 #[test]
-fn a_rejected_child_and_one_without_a_response_are_left_alone_from_then_on() {
+fn a_rejected_child_and_one_without_a_response_get_no_more_writes_in_the_pass() {
     for (error, expected) in [
         (refusal(422), ChildResult::Rejected("no".to_owned())),
-        (unanswered(), ChildResult::Failed("the API server did not respond within 1s".to_owned())),
+        (no_response(), ChildResult::Failed("the API server did not respond within 1s".to_owned())),
     ] {
         let mut course = Course::new(contested(), BTreeSet::new(), false);
         assert_eq!(ended(&mut course, Err(error)).result.as_ref(), Some(&expected));
@@ -196,17 +196,17 @@ fn a_rejected_child_and_one_without_a_response_are_left_alone_from_then_on() {
 }
 
 #[test]
-fn what_is_there_though_no_cache_shows_it_is_met_by_a_conflict_and_not_overwritten() {
+fn an_object_that_no_cache_shows_gets_a_conflict_and_is_not_overwritten() {
     let workload = workload(&json!({"replicas": 3}));
     let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
     let created = first_step(&workload, &mut course, Ok(None)).unwrap();
     let request = created.request(&workload).unwrap();
-    let Change::Apply { body, .. } = &request.change else { panic!("{request:?} is no apply") };
-    assert_eq!(body["metadata"]["resourceVersion"], "1", "no object has that");
+    let Change::Apply { body, .. } = &request.change else { panic!("{request:?} isn't an apply") };
+    assert_eq!(body["metadata"]["resourceVersion"], "1", "no object has this version");
 
     let ended = course.responded(schemas(), Err(refusal(409))).unwrap();
     assert!(matches!(ended.outcome, Outcome::Stale { .. }), "{ended:?}");
-    let mut theirs = deployment_held_by("o", 4).1;
+    let mut theirs = deployment_owned_by("o", 4).1;
     theirs["metadata"]["ownerReferences"] = json!([]);
     assert_eq!(first_step(&workload, &mut course, Ok(Some(&live(theirs)))), None);
     let refused: Vec<ChildKind> = course.finish().refused.iter().map(|refusal| refusal.child).collect();
@@ -222,24 +222,24 @@ fn naming(child: ChildKind, spec: &Value) -> Workload {
 }
 
 #[test]
-fn an_autoscaler_without_its_deployment_is_read_though_it_has_lost_the_label_that_caches_know_it_by() {
+fn an_autoscaler_without_its_deployment_is_read_even_if_it_has_lost_batons_label() {
     let (autoscaler, named) = child(ChildKind::Autoscaler);
     let workload = naming(autoscaler, &json!({"autoscaling": {"maxReplicas": 5}}));
-    let mut theirs = deployment_held_by("o", 4);
+    let mut theirs = deployment_owned_by("o", 4);
     theirs.1["metadata"]["ownerReferences"] = json!([]);
     let mut course = Course::new(seen(&workload, [theirs]), BTreeSet::new(), false);
     let read = Read::Child(autoscaler);
-    assert!(matches!(course.next(schemas(), earlier()), Next::Read(wanted) if wanted == read));
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(next) if next == read));
     course.read_child(autoscaler, Some(live(named)));
     assert_eq!(first_step(&workload, &mut course, Ok(None)), None, "it waits");
     assert!(course.finish().seen.own(autoscaler).is_some());
 }
 
 #[test]
-fn a_child_that_is_not_wanted_any_more_is_deleted_though_it_has_lost_the_label_that_caches_know_it_by() {
+fn a_child_that_the_spec_no_longer_has_is_deleted_even_if_it_has_lost_batons_label() {
     let budget = ChildKind::DisruptionBudget;
     let workload = naming(budget, &json!({"replicas": 4}));
-    let seen = seen(&workload, [deployment_held_by("b", 4)]);
+    let seen = seen(&workload, [deployment_owned_by("b", 4)]);
     let mut held_back = Course::new(seen.clone(), [budget].into(), false);
     let mut course = Course::new(seen, BTreeSet::new(), false);
     for course in [&mut held_back, &mut course] {
@@ -264,13 +264,13 @@ fn shards(server: &Snapshot) -> [Option<&str>; 2] {
     KINDS.map(|kind| server.child(kind).and_then(|live| shard_of(live.meta())))
 }
 
-/// The API server, with what a shard has made of a Workload.
-fn made_by(shard: &str) -> Snapshot {
+/// The API server, with the children that a shard has created for a Workload.
+fn created_by(shard: &str) -> Snapshot {
     enforced(seen(&of_shard(shard), [])).0.seen
 }
 
-/// Runs a pass on this server. `shard` says which one the Workload is in each time that it is read; none where it can't be read.
-/// `meanwhile` is what happens before the first write to something that is there. Returns the reads and writes.
+/// Runs a pass on this server. `shard` returns the Workload's shard at each read; none if it can't be read. `meanwhile` happens
+/// before the first write to an existing object. Returns the reads and writes.
 fn run(
     course: &mut Course,
     server: &mut Snapshot,
@@ -285,7 +285,7 @@ fn run(
                 log.push(format!("the Workload is in {}", shard.unwrap_or("an unknown shard")));
                 match shard {
                     Some(shard) => course.read_workload(Some(&of_shard(shard).metadata)),
-                    None => course.unreadable(Read::Workload, &unanswered()),
+                    None => course.unreadable(Read::Workload, &no_response()),
                 }
                 continue;
             }
@@ -326,14 +326,14 @@ fn run(
     }
 }
 
-/// A pass for this Workload, of which the caches show nothing.
+/// A pass for this Workload while the caches have none of its children.
 fn blind(workload: &Workload) -> Course {
     Course::new(seen(workload, []), BTreeSet::new(), false)
 }
 
 #[test]
-fn a_workload_that_has_moved_is_taken_over_once_the_server_says_that_it_has() {
-    let mut server = made_by("a");
+fn a_workload_that_moved_here_is_taken_over_once_the_server_confirms_it() {
+    let mut server = created_by("a");
     let log = run(&mut blind(&of_shard("b")), &mut server, || Some("b"), |_| {});
     let expected = [
         "create Service: refused",
@@ -351,8 +351,8 @@ fn a_workload_that_has_moved_is_taken_over_once_the_server_says_that_it_has() {
 }
 
 #[test]
-fn a_shard_that_has_not_heard_yet_that_a_workload_has_moved_writes_nothing_of_it_any_more() {
-    let mut server = made_by("b");
+fn a_shard_writes_no_child_of_a_workload_that_has_moved_away_even_before_its_cache_shows_that() {
+    let mut server = created_by("b");
     let mut course = blind(&of_shard("a"));
     let log = run(&mut course, &mut server, || Some("b"), |_| {});
     assert_eq!(log.last().unwrap(), "the Workload is in b");
@@ -361,9 +361,9 @@ fn a_shard_that_has_not_heard_yet_that_a_workload_has_moved_writes_nothing_of_it
 }
 
 #[test]
-fn after_another_shards_write_it_is_asked_again_whose_the_workload_is() {
-    // It moves to b, which reads that, and back to a, which writes.
-    let mut server = made_by("a");
+fn after_another_shards_write_the_workloads_shard_is_read_again() {
+    // The Workload moves to b, which reads that, and back to a, which writes.
+    let mut server = created_by("a");
     let mut reads = 0;
     let shard = || {
         reads += 1;
@@ -389,22 +389,21 @@ fn after_another_shards_write_it_is_asked_again_whose_the_workload_is() {
 }
 
 #[test]
-fn what_another_shard_has_made_is_left_alone_while_the_workload_cannot_be_read() {
-    let mut server = made_by("a");
+fn another_shards_children_are_not_written_while_the_workload_cannot_be_read() {
+    let mut server = created_by("a");
     let mut course = blind(&of_shard("b"));
     run(&mut course, &mut server, || None, |_| {});
     assert_eq!(shards(&server), [Some("a"); 2]);
     assert_eq!(
         course.finish().results[&ChildKind::Deployment],
-        ChildResult::Failed(unanswered().to_string())
+        ChildResult::Failed(no_response().to_string())
     );
 }
 
 #[test]
-fn what_another_shard_has_made_and_the_spec_no_longer_asks_for_is_deleted_by_the_shard_that_has_the_workload()
-{
+fn another_shards_child_that_the_spec_no_longer_has_is_deleted_only_by_the_workloads_shard() {
     for (shard, left) in [("b", [Some("b"), None]), ("a", [Some("a"); 2])] {
-        let mut server = made_by("a");
+        let mut server = created_by("a");
         let mut workload = of_shard("b");
         workload.spec.service = None;
         run(&mut blind(&workload), &mut server, || Some(shard), |_| {});

@@ -1,8 +1,8 @@
-//! What earlier versions made, this one leaves as it is: so an update of Baton, and the way back, writes no child.
+//! This version doesn't change the children of earlier versions, so an update of Baton, and a rollback, writes no child.
 //!
-//! `golden/<version>/` has Workloads with their children as that version made them, read from a real API server after
-//! everything had settled. A version adds its folder when it is released, by `cargo golden-record`, and never changes one of
-//! another version: a test that fails here tells that an update would write to every child like this in every cluster.
+//! `golden/<version>/` has Workloads with the children that this version created, read from a real API server after everything
+//! had settled. A version adds its folder when it is released, by `cargo golden-record`, and never changes another version's
+//! folder. If a test fails here, an update would write to every such child in every cluster.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use baton_crd::Workload;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A file: what was there at one moment.
+/// A file: a Workload and its children at one moment.
 #[derive(Deserialize)]
 struct Golden {
     workload: Workload,
@@ -37,7 +37,7 @@ impl Golden {
     }
 }
 
-/// What a pass would write or refuse. The server has just what was seen.
+/// What a pass would write or refuse. The server stores exactly this snapshot.
 fn written(seen: Snapshot) -> Vec<String> {
     let (finished, mut writes) = enforced(seen);
     writes.extend(finished.refused.iter().map(|refusal| format!("{refusal:?}")));
@@ -55,7 +55,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn what_every_version_made_is_left_as_it_is() {
+fn children_of_every_version_are_left_unchanged() {
     let mut count = 0;
     for version in files(&folder()) {
         for file in files(&version) {

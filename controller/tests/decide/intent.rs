@@ -1,4 +1,4 @@
-//! The intents, whole: what Baton would own of each child, for Workloads from the least to the fullest.
+//! Whole intents: the fields that Baton would own of each child, for Workloads from minimal to full.
 
 use crate::common::{UID, workload};
 use baton_apply::LiveObject;
@@ -9,7 +9,7 @@ use baton_controller::decide::{
 use baton_crd::Workload;
 use serde_json::{Value, json};
 
-/// What every child's metadata is, whatever its kind.
+/// The metadata of every child, whatever its kind.
 fn metadata() -> Value {
     json!({
         "name": "web",
@@ -38,7 +38,7 @@ fn of(spec: &Value, kind: ChildKind) -> Value {
 }
 
 #[test]
-fn the_least_deployment_says_what_the_template_says_and_how_its_pods_are_found() {
+fn a_minimal_deployment_has_the_template_and_a_selector_of_its_pods() {
     let expected = json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -55,7 +55,7 @@ fn the_least_deployment_says_what_the_template_says_and_how_its_pods_are_found()
 }
 
 #[test]
-fn replicas_are_in_the_intent_only_where_baton_decides_them() {
+fn replicas_are_in_the_intent_only_if_baton_decides_them() {
     let workload = workload(&json!({"replicas": 3}));
     assert_eq!(deployment(&workload, Some(3)).as_value()["spec"]["replicas"], 3);
     assert_eq!(deployment(&workload, None).as_value()["spec"].get("replicas"), None);
@@ -87,9 +87,9 @@ fn the_templates_own_labels_stay_beside_the_selectors() {
 }
 
 #[test]
-fn every_child_carries_the_labels_and_annotations_that_are_said_of_it_and_batons_own_labels_win() {
+fn every_child_has_the_labels_and_annotations_of_its_spec_and_batons_own_labels_win() {
     let own = json!({
-        "labels": {"team": "a", "baton.rs/workload": "somebody-else"},
+        "labels": {"team": "a", "baton.rs/workload": "other"},
         "annotations": {"example.com/note": "x"},
     });
     let with = |mut rest: Value| {
@@ -114,7 +114,7 @@ fn every_child_carries_the_labels_and_annotations_that_are_said_of_it_and_batons
 }
 
 #[test]
-fn every_child_bears_its_workloads_shard_and_its_pods_do_not() {
+fn every_child_has_its_workloads_shard_label_and_its_pods_do_not() {
     let own = json!({"labels": {"baton.rs/shard": "made-up"}});
     let spec =
         json!({"deployment": own, "service": {"ports": [{"port": 80}]}, "autoscaling": {"maxReplicas": 3}});
@@ -131,11 +131,11 @@ fn every_child_bears_its_workloads_shard_and_its_pods_do_not() {
 }
 
 #[test]
-fn a_service_selects_the_pods_and_carries_its_own_labels_and_annotations() {
+fn a_service_selects_the_pods_and_has_its_own_labels_and_annotations() {
     let service = of(
         &json!({"service": {
             "ports": [{"port": 80, "protocol": "TCP", "targetPort": "http"}],
-            "labels": {"team": "a", "baton.rs/workload": "somebody-else"},
+            "labels": {"team": "a", "baton.rs/workload": "other"},
             "annotations": {"note": "x"},
             "sessionAffinity": "ClientIP",
             "sessionAffinityTimeoutSeconds": 60,
@@ -207,7 +207,7 @@ fn a_disruption_budget_selects_the_pods() {
 }
 
 #[test]
-fn what_the_workload_does_not_ask_for_has_no_intent() {
+fn children_that_the_workload_does_not_have_get_no_intent() {
     let plain = workload(&json!({}));
     let external = workload(&json!({"autoscaling": {"external": {}}}));
     for kind in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
@@ -217,7 +217,7 @@ fn what_the_workload_does_not_ask_for_has_no_intent() {
 }
 
 #[test]
-fn a_deployment_that_was_adopted_keeps_its_selector_and_the_other_children_follow_it() {
+fn an_adopted_deployment_keeps_its_selector_and_the_other_children_use_it() {
     let workload = workload(&json!({
         "service": {"ports": [{"port": 80}]},
         "disruptionBudget": {"maxUnavailable": 1},

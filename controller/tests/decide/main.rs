@@ -1,4 +1,4 @@
-//! What a pass decides, as a pure function: the merge core stands in the API server's place.
+//! What a pass decides, as a pure function, with the merge core in the API server's place.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod adoption;

@@ -15,14 +15,14 @@ use baton_controller::decide::{
 use baton_crd::PlannedAction;
 use serde_json::{Value, json};
 
-/// A Workload of this spec, whose children were written until nothing was left to do.
+/// A Workload with this spec, whose children were written until nothing was left to do.
 fn settled(spec: &Value) -> Snapshot {
     done(seen(&workload(spec), []))
 }
 
 fn done(seen: Snapshot) -> Snapshot {
     let (finished, writes) = enforced(seen);
-    assert!(finished.settled, "there is no end to it: {writes:?}");
+    assert!(finished.settled, "it doesn't settle: {writes:?}");
     finished.seen
 }
 
@@ -46,8 +46,8 @@ fn of(seen: &Snapshot, child: ChildKind) -> Rehearsed {
 }
 
 fn actions(rehearsal: &Rehearsal) -> Vec<(ChildKind, PlannedAction, u32)> {
-    let told = |(child, rehearsed): (&ChildKind, &Rehearsed)| (*child, rehearsed.action, rehearsed.writes);
-    rehearsal.children.iter().map(told).collect()
+    let action = |(child, rehearsed): (&ChildKind, &Rehearsed)| (*child, rehearsed.action, rehearsed.writes);
+    rehearsal.children.iter().map(action).collect()
 }
 
 fn full() -> Value {
@@ -62,7 +62,7 @@ fn full() -> Value {
     })
 }
 
-/// The full spec with one field changed, or dropped where it becomes null.
+/// The full spec with one field changed, or dropped if the value is null.
 fn full_but(pointer: &str, value: Value) -> Value {
     let mut spec = full();
     *spec.pointer_mut(pointer).unwrap() = value;
@@ -71,7 +71,7 @@ fn full_but(pointer: &str, value: Value) -> Value {
 }
 
 #[test]
-fn a_new_workload_would_get_all_its_children_in_a_write_each() {
+fn a_new_workload_would_get_each_child_in_one_write() {
     let rehearsal = rehearsed(&seen(&workload(&full()), []));
     let created = |child| (child, PlannedAction::Create, 1);
     let children = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
@@ -81,13 +81,13 @@ fn a_new_workload_would_get_all_its_children_in_a_write_each() {
 }
 
 #[test]
-fn nothing_would_be_done_where_everything_is_as_the_spec_says() {
+fn nothing_would_be_done_if_everything_matches_the_spec() {
     let rehearsal = rehearsed(&settled(&full()));
     for (child, rehearsed) in &rehearsal.children {
         let Rehearsed { action, effects, writes, first, stopped } = rehearsed;
         assert_eq!((*action, *writes), (PlannedAction::Nothing, 0), "{child}");
         assert_eq!((effects, stopped), (&Effects::default(), &None), "{child}");
-        assert!(first.as_ref().unwrap().is_noop(), "{child}: it can be tried all the same");
+        assert!(first.as_ref().unwrap().is_noop(), "{child}: a dry run is still possible");
     }
     assert_eq!(rehearsal.children.len(), 3);
 }
@@ -120,14 +120,14 @@ fn a_child_that_the_spec_drops_would_be_deleted() {
 }
 
 #[test]
-fn autoscaling_would_take_the_number_away_in_two_writes_and_release_it() {
+fn autoscaling_would_hand_over_the_replica_count_in_two_writes_and_release_it() {
     let mut after = full();
     after["autoscaling"] = json!({"minReplicas": 2, "maxReplicas": 5});
     let rehearsal = rehearsed(&edited(&settled(&full()), &after));
     let deployment = &rehearsal.children[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Update, 2));
     assert_eq!(texts(&deployment.effects.releases), [".spec.replicas"]);
-    assert!(deployment.effects.sets.is_empty(), "the number stays: {:?}", deployment.effects.sets);
+    assert!(deployment.effects.sets.is_empty(), "the replica count stays: {:?}", deployment.effects.sets);
     assert_eq!(rehearsal.children[&ChildKind::Autoscaler].action, PlannedAction::Create);
 }
 
@@ -143,7 +143,7 @@ fn a_new_autoscaled_workload_would_be_handed_over_at_once() {
 }
 
 #[test]
-fn what_would_be_taken_is_told_with_its_manager() {
+fn a_takeover_is_reported_with_its_manager() {
     let mut before = settled(&full());
     let rogue = apply(&deployment(&json!({"image": "evil:1"})), "rogue", true);
     let live = response(&rogue, before.child(ChildKind::Deployment), earlier());
@@ -158,7 +158,7 @@ fn what_would_be_taken_is_told_with_its_manager() {
 }
 
 #[test]
-fn a_child_of_somebody_elses_would_be_left_alone_and_the_others_not() {
+fn another_owners_object_would_not_be_written_and_the_other_children_would() {
     let mut before = edited(&settled(&full()), &full_but("/disruptionBudget/maxUnavailable", json!(2)));
     disown(&mut before, ChildKind::Service);
     let rehearsal = rehearsed(&before);
@@ -170,29 +170,32 @@ fn a_child_of_somebody_elses_would_be_left_alone_and_the_others_not() {
 }
 
 #[test]
-fn without_a_schema_the_first_write_is_known_and_what_it_does_is_not() {
+fn without_a_schema_the_first_write_is_known_and_its_effect_is_not() {
     let rehearsal = rehearse(&seen(&workload(&full()), []), &Schemas::default(), now()).unwrap();
     let deployment = &rehearsal.children[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Create, 0));
     assert!(deployment.stopped.as_ref().unwrap().contains("no usable schema of Deployment"));
-    assert!(deployment.first.as_ref().unwrap().forecast.is_err(), "the API server can still be asked");
+    assert!(deployment.first.as_ref().unwrap().forecast.is_err(), "a dry run is still possible");
 }
 
 #[test]
-fn what_the_server_would_refuse_ends_the_rehearsal_of_that_child_in_words() {
-    // A list that nobody can apply: two items of one key.
+fn a_write_that_the_server_would_refuse_ends_the_rehearsal_of_its_child_with_a_message() {
+    // A list that can't be applied: two items with the same key.
     let ports = json!([{"containerPort": 80}, {"containerPort": 80}]);
     let mut spec = full();
     spec["template"]["spec"]["containers"][0]["ports"] = ports;
     let rehearsal = rehearsed(&edited(&settled(&full()), &spec));
     let deployment = &rehearsal.children[&ChildKind::Deployment];
-    let words = deployment.stopped.as_ref().unwrap();
-    assert!(words.starts_with("the API server would refuse it: ") && words.contains("ports"), "{words}");
+    let message = deployment.stopped.as_ref().unwrap();
+    assert!(
+        message.starts_with("the API server would refuse it: ") && message.contains("ports"),
+        "{message}"
+    );
     assert_eq!(rehearsal.children[&ChildKind::Service].stopped, None);
 }
 
 #[test]
-fn once_it_is_done_nothing_of_it_would_be_done_again() {
+fn a_rehearsal_after_the_writes_would_do_nothing_again() {
     let mut autoscaled = full();
     autoscaled["autoscaling"] = json!({"maxReplicas": 5});
     for after in [
@@ -212,7 +215,7 @@ fn once_it_is_done_nothing_of_it_would_be_done_again() {
 }
 
 #[test]
-fn what_baton_no_longer_sets_and_nobody_else_owns_would_go() {
+fn fields_that_baton_no_longer_sets_and_no_other_manager_owns_would_be_removed() {
     let after = full_but("/template/spec/containers/0/resources", json!({}));
     let deployment = of(&edited(&settled(&full()), &after), ChildKind::Deployment);
     assert_eq!(

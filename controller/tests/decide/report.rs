@@ -1,11 +1,11 @@
-//! What people are told of a pass: status, conditions and Events.
+//! The report of a pass: status, conditions and Events.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
-use crate::common::{child, deployment_held_by, seen, workload};
+use crate::common::{child, deployment_owned_by, seen, workload};
 use baton_apply::{
     Effects, FieldPath, Take,
     contention::{Contested, LONGEST_PAUSE},
@@ -44,9 +44,9 @@ fn contested_pass(contested: Contested<ChildKind>) -> Pass {
     pass
 }
 
-/// A Deployment that Baton holds, with this status.
+/// A Deployment whose replica count Baton owns, with this status.
 fn deployment(status: &Value) -> (ChildKind, Value) {
-    let (kind, mut object) = deployment_held_by("b", 3);
+    let (kind, mut object) = deployment_owned_by("b", 3);
     object["metadata"]["generation"] = json!(2);
     object["status"] = status.clone();
     (kind, object)
@@ -68,12 +68,12 @@ fn condition<'a>(status: &'a WorkloadStatus, type_: &str) -> &'a Condition {
 }
 
 /// A condition in short, such as `True Available`.
-fn told(status: &WorkloadStatus, type_: &str) -> String {
+fn brief(status: &WorkloadStatus, type_: &str) -> String {
     let condition = condition(status, type_);
     format!("{} {}", condition.status, condition.reason)
 }
 
-/// What kstatus goes by: `Stalled` or `Reconciling` with its reason, or nothing at rest.
+/// What kstatus reads: `Stalled` or `Reconciling` with its reason, or none when settled.
 fn progress(status: &WorkloadStatus) -> Option<String> {
     let is_progress = |condition: &&Condition| matches!(condition.type_.as_str(), "Stalled" | "Reconciling");
     let found: Vec<&Condition> = status.conditions.iter().filter(is_progress).collect();
@@ -86,7 +86,7 @@ fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> V
 }
 
 #[test]
-fn a_pass_that_changes_nothing_gives_the_same_status_whenever_it_runs() {
+fn a_pass_that_changes_nothing_gives_the_same_status_at_any_time() {
     let workload = workload(&json!({"replicas": 3}));
     let pass = pass(&workload, [deployment(&running())], applied());
     let first = status(&pass, &WorkloadStatus::default(), now());
@@ -100,7 +100,7 @@ fn a_workload_is_ready_once_its_deployment_is_available_with_the_latest_spec() {
     let ready = |deployment_status: &Value| {
         let pass = pass(&workload, [deployment(deployment_status)], applied());
         let status = status(&pass, &WorkloadStatus::default(), now());
-        (told(&status, "Ready"), progress(&status))
+        (brief(&status, "Ready"), progress(&status))
     };
     let pair = |ready: &str, progress: &str| (ready.to_owned(), Some(progress.to_owned()));
     assert_eq!(ready(&running()), ("True Available".to_owned(), None));
@@ -125,13 +125,13 @@ fn a_workload_is_ready_once_its_deployment_is_available_with_the_latest_spec() {
 }
 
 #[test]
-fn a_workload_with_a_child_that_is_not_applied_is_not_ready_and_stalls_where_baton_cannot_go_on() {
+fn a_workload_with_a_child_that_is_not_applied_is_not_ready_and_stalls_if_baton_cannot_continue() {
     let workload = workload(&json!({"replicas": 3, "service": {"ports": [{"port": 80}]}}));
     let with = |result: ChildResult| {
         let results = applied().into_iter().chain([(ChildKind::Service, result)]);
         let pass = pass(&workload, [deployment(&running())], results);
         let status = status(&pass, &WorkloadStatus::default(), now());
-        (told(&status, "Ready"), progress(&status))
+        (brief(&status, "Ready"), progress(&status))
     };
     let not_ready = |progress: &str| ("False NotApplied".to_owned(), Some(progress.to_owned()));
     assert_eq!(with(ChildResult::Created), ("True Available".to_owned(), None));
@@ -147,25 +147,25 @@ fn a_workload_that_cannot_be_read_stalls() {
     assert_eq!(progress(&before).as_deref(), Some("Reconciling RollingOut"));
     let after = unreadable(Some(2), &before, &Unreadable::Undecodable("no".to_owned()), now());
     assert_eq!(
-        (told(&after, "Ready"), progress(&after)),
+        (brief(&after, "Ready"), progress(&after)),
         ("Unknown Undecodable".to_owned(), Some("Stalled Undecodable".to_owned()))
     );
 }
 
 #[test]
-fn a_ready_workload_stays_so_while_another_number_of_replicas_is_looked_at() {
+fn a_ready_workload_stays_ready_until_another_replica_count_is_observed() {
     let workload = workload(&json!({"replicas": 3}));
     let before =
         status(&pass(&workload, [deployment(&running())], applied()), &WorkloadStatus::default(), now());
     let mut unseen = running();
     unseen["observedGeneration"] = json!(1);
     let after = status(&pass(&workload, [deployment(&unseen)], applied()), &before, now());
-    assert_eq!(told(&after, "Ready"), "True Available");
+    assert_eq!(brief(&after, "Ready"), "True Available");
 
     let mut edited = workload.clone();
     edited.metadata.generation = Some(2);
     let after = status(&pass(&edited, [deployment(&unseen)], applied()), &before, now());
-    assert_eq!(told(&after, "Ready"), "False RollingOut", "a changed spec has to be seen first");
+    assert_eq!(brief(&after, "Ready"), "False RollingOut", "a changed spec has to be observed first");
 }
 
 #[test]
@@ -181,18 +181,18 @@ fn a_condition_is_dated_by_the_change_of_its_status() {
 }
 
 #[test]
-fn a_rejected_child_is_told_in_the_servers_words_by_one_event_and_its_recovery_by_another() {
+fn a_rejected_child_is_reported_with_the_servers_message_by_one_event_and_its_recovery_by_another() {
     let workload = workload(&json!({"replicas": 3}));
-    let words = "spec.replicas: Invalid value";
-    let rejected = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(words.into()))]);
+    let message = "spec.replicas: Invalid value";
+    let rejected = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(message.into()))]);
     let first = status(&rejected, &WorkloadStatus::default(), now());
-    assert_eq!(told(&first, "Applied"), "False Rejected");
-    assert!(condition(&first, "Applied").message.contains(words));
+    assert_eq!(brief(&first, "Applied"), "False Rejected");
+    assert!(condition(&first, "Applied").message.contains(message));
     assert_eq!(reasons(&rejected, &WorkloadStatus::default(), &first), ["Rejected"]);
 
     let held_back = pass(&workload, [], [(ChildKind::Deployment, ChildResult::HeldBack)]);
     let second = status(&held_back, &first, now());
-    assert_eq!(second, first, "while it is held back, what was said still holds");
+    assert_eq!(second, first, "while it is held back, the report stays");
     assert_eq!(reasons(&held_back, &first, &second), Vec::<String>::new());
 
     let well = pass(&workload, [deployment(&running())], applied());
@@ -202,10 +202,10 @@ fn a_rejected_child_is_told_in_the_servers_words_by_one_event_and_its_recovery_b
 }
 
 #[test]
-fn the_handover_shows_in_holder_phase_and_conditions() {
+fn the_handover_shows_in_owner_phase_and_conditions() {
     let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let told_of = |managers: &str| {
-        let children = [deployment_held_by(managers, 4), child(ChildKind::Autoscaler)];
+    let reported = |managers: &str| {
+        let children = [deployment_owned_by(managers, 4), child(ChildKind::Autoscaler)];
         let status = status(&pass(&autoscaled, children, []), &WorkloadStatus::default(), now());
         let ownership = status.replica_ownership.clone().unwrap();
         let types = status.conditions.iter().filter(|condition| condition.type_.contains("Hand"));
@@ -214,19 +214,19 @@ fn the_handover_shows_in_holder_phase_and_conditions() {
         (ownership.owner, ownership.phase, types)
     };
     let pending = vec!["HandedOver=False".to_owned(), "HandoverPending=True".to_owned()];
-    assert_eq!(told_of("t"), ("handover-to-hpa".into(), HandoverPhase::HandoverPending, pending));
+    assert_eq!(reported("t"), ("handover-to-hpa".into(), HandoverPhase::HandoverPending, pending));
     let done = vec!["HandedOver=True".to_owned()];
-    assert_eq!(told_of("s"), ("kube-controller-manager (scale)".into(), HandoverPhase::HandedOver, done));
+    assert_eq!(reported("s"), ("kube-controller-manager (scale)".into(), HandoverPhase::HandedOver, done));
     let other = vec!["HandedOver=False".to_owned()];
-    assert_eq!(told_of("o"), ("kubectl".into(), HandoverPhase::OwnedByOther, other));
+    assert_eq!(reported("o"), ("kubectl".into(), HandoverPhase::OwnedByOther, other));
 }
 
 #[test]
-fn an_autoscaler_that_is_gone_is_missed_while_the_number_stays() {
+fn a_deleted_autoscaler_is_reported_as_missing_while_the_replica_count_stays() {
     let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let pass = pass(&autoscaled, [deployment_held_by("s", 4)], []);
+    let pass = pass(&autoscaled, [deployment_owned_by("s", 4)], []);
     let status = status(&pass, &WorkloadStatus::default(), now());
-    assert_eq!(told(&status, "AutoscalerMissing"), "True AutoscalerMissing");
+    assert_eq!(brief(&status, "AutoscalerMissing"), "True AutoscalerMissing");
     assert_eq!(status.replica_ownership.unwrap().value, 4);
 }
 
@@ -235,41 +235,41 @@ fn autoscaler(name: &str) -> Autoscaler {
 }
 
 #[test]
-fn an_autoscaler_of_somebody_else_is_missed_only_if_it_was_there_before() {
+fn an_external_autoscaler_is_reported_as_missing_only_if_it_existed_before() {
     let external = workload(&json!({"autoscaling": {"external": {}}}));
-    let by_hand = pass(&external, [deployment_held_by("s", 4)], []);
+    let by_hand = pass(&external, [deployment_owned_by("s", 4)], []);
     let first = status(&by_hand, &WorkloadStatus::default(), now());
-    assert_eq!(told(&first, "HandedOver"), "True HandedOver", "somebody may scale without an autoscaler");
+    assert_eq!(brief(&first, "HandedOver"), "True HandedOver", "users may scale without an autoscaler");
 
-    let mut scaled = pass(&external, [deployment_held_by("s", 4)], []);
+    let mut scaled = pass(&external, [deployment_owned_by("s", 4)], []);
     scaled.seen.autoscalers = vec![autoscaler("theirs")];
     let during = status(&scaled, &first, now());
     assert_eq!(during.replica_ownership.as_ref().unwrap().autoscalers, ["theirs"]);
     let after = status(&by_hand, &during, now());
-    assert_eq!(told(&after, "AutoscalerMissing"), "True AutoscalerMissing");
-    assert_eq!(status(&by_hand, &after, now()), after, "and it stays missed");
+    assert_eq!(brief(&after, "AutoscalerMissing"), "True AutoscalerMissing");
+    assert_eq!(status(&by_hand, &after, now()), after, "and it stays missing");
     assert_eq!(reasons(&by_hand, &during, &after), ["AutoscalerMissing"]);
     assert_eq!(status(&scaled, &after, now()), during);
 }
 
 #[test]
-fn more_autoscalers_than_the_spec_tells_of_are_told_by_name() {
+fn autoscalers_that_the_spec_does_not_have_are_reported_by_name() {
     let fixed = workload(&json!({"replicas": 3}));
-    let mut pass = pass(&fixed, [deployment_held_by("s", 5)], []);
+    let mut pass = pass(&fixed, [deployment_owned_by("s", 5)], []);
     pass.seen.autoscalers = vec![autoscaler("theirs")];
     let status = status(&pass, &WorkloadStatus::default(), now());
-    assert_eq!(told(&status, "AutoscalerConflict"), "True AutoscalerConflict");
+    assert_eq!(brief(&status, "AutoscalerConflict"), "True AutoscalerConflict");
     assert!(condition(&status, "AutoscalerConflict").message.contains("theirs"));
     assert_eq!(reasons(&pass, &WorkloadStatus::default(), &status), ["AutoscalerConflict"]);
 }
 
 #[test]
-fn an_autoscaler_that_rests_at_zero_is_told() {
+fn an_autoscaler_at_zero_replicas_is_reported_as_disabled() {
     let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let pass = pass(&autoscaled, [deployment_held_by("s", 0), child(ChildKind::Autoscaler)], []);
+    let pass = pass(&autoscaled, [deployment_owned_by("s", 0), child(ChildKind::Autoscaler)], []);
     let status = status(&pass, &WorkloadStatus::default(), now());
-    assert_eq!(told(&status, "AutoscalerDisabled"), "True AutoscalerDisabled");
-    assert_eq!(told(&status, "HandedOver"), "False AutoscalerDisabled");
+    assert_eq!(brief(&status, "AutoscalerDisabled"), "True AutoscalerDisabled");
+    assert_eq!(brief(&status, "HandedOver"), "False AutoscalerDisabled");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn an_adoption_names_the_managers_that_were_retired() {
 }
 
 #[test]
-fn an_event_names_its_child_and_fits_what_the_server_takes() {
+fn an_event_names_its_child_and_fits_the_servers_limits() {
     let workload = workload(&json!({"replicas": 3}));
     let long = "ä".repeat(2000);
     let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
@@ -294,7 +294,7 @@ fn an_event_names_its_child_and_fits_what_the_server_takes() {
 }
 
 #[test]
-fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
+fn creations_and_deletions_are_reported_and_applies_are_not() {
     let workload = workload(&json!({"replicas": 3}));
     let results = [
         (ChildKind::Deployment, ChildResult::Applied),
@@ -303,11 +303,11 @@ fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
     ];
     let unreported = Unreported { made: BTreeSet::from([ChildKind::Service]), takes: Vec::new() };
     let pass = Pass { unreported, ..pass(&workload, [], results) };
-    let told = |events: Vec<Event>| events.into_iter().filter_map(|event| event.note).collect::<Vec<_>>();
+    let reported = |events: Vec<Event>| events.into_iter().filter_map(|event| event.note).collect::<Vec<_>>();
     let deleted = "deleted PodDisruptionBudget web: the spec no longer asks for it";
-    assert_eq!(told(events_of_writes(&pass)), [deleted]);
+    assert_eq!(reported(events_of_writes(&pass)), [deleted]);
     let status = WorkloadStatus::default();
-    assert_eq!(told(events_of_status(&pass, &status, &status, now())), ["created Service web"]);
+    assert_eq!(reported(events_of_status(&pass, &status, &status, now())), ["created Service web"]);
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
@@ -322,7 +322,7 @@ fn take(path: &str, manager: &str) -> (ChildKind, Take) {
     (ChildKind::Deployment, take)
 }
 
-/// A pass that took these from others.
+/// A pass that took these fields over.
 fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
     let workload = workload(&json!({"replicas": 3}));
     let unreported = Unreported { made: BTreeSet::new(), takes: takes.into_iter().collect() };
@@ -336,16 +336,16 @@ fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
 }
 
 #[test]
-fn a_takeover_is_kept_with_its_values_and_counted_up_when_it_happens_again() {
+fn a_takeover_is_kept_with_its_values_and_counted_again_when_it_repeats() {
     let first = status(&pass_with([take(IMAGE, "rogue")]), &WorkloadStatus::default(), now());
     let later = now() + 1.minute();
     let second = status(&pass_with([take(IMAGE, "rogue"), take(IMAGE, "other")]), &first, later);
-    let told: Vec<_> = second
+    let takeovers: Vec<_> = second
         .takeovers
         .iter()
         .map(|known| (known.manager.as_str(), known.count, known.first_time.0, known.last_time.0))
         .collect();
-    assert_eq!(told, [("rogue", 2, now(), later), ("other", 1, later, later)]);
+    assert_eq!(takeovers, [("rogue", 2, now(), later), ("other", 1, later, later)]);
     let values = &second.takeovers[0];
     assert_eq!((values.old_value.as_deref(), values.new_value.as_deref()), (Some("1"), Some("2")));
     assert_eq!(status(&pass_with([]), &second, later + 1.hour()).takeovers, second.takeovers);
@@ -362,22 +362,18 @@ fn the_oldest_takeovers_are_dropped_beyond_fifty() {
     let again = status(&pass_with([take(".spec.field10", "rogue")]), &before, now() + 1.hour());
     let paths: Vec<&str> = again.takeovers.iter().map(|known| known.path.as_str()).collect();
     assert_eq!(paths.len(), 50);
-    assert_eq!(
-        (paths[0], paths[49]),
-        (".spec.field11", ".spec.field10"),
-        "the one that came again is the latest"
-    );
+    assert_eq!((paths[0], paths[49]), (".spec.field11", ".spec.field10"), "the repeated one is the latest");
 }
 
 #[test]
-fn what_is_taken_is_told_by_one_event_for_each_manager_and_burst() {
+fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
     let burst = pass_with([take(IMAGE, "rogue"), take(".spec.paused", "rogue"), take(IMAGE, "other")]);
-    let told = notes(&burst, &WorkloadStatus::default(), now());
+    let reported = notes(&burst, &WorkloadStatus::default(), now());
     let expected = [
         format!("took over from other in Deployment web: {IMAGE} (1 to 2)"),
         format!("took over from rogue in Deployment web: {IMAGE} (1 to 2); .spec.paused (1 to 2)"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 
     let before = status(&burst, &WorkloadStatus::default(), now());
     let again = pass_with([take(".spec.minReadySeconds", "rogue")]);
@@ -386,23 +382,23 @@ fn what_is_taken_is_told_by_one_event_for_each_manager_and_burst() {
 }
 
 #[test]
-fn contention_at_its_slowest_is_one_burst() {
-    let fought = pass_with([take(IMAGE, "rogue")]);
-    let before = status(&fought, &WorkloadStatus::default(), now());
+fn the_slowest_contention_is_one_burst() {
+    let contested = pass_with([take(IMAGE, "rogue")]);
+    let before = status(&contested, &WorkloadStatus::default(), now());
     let slowest = now() + LONGEST_PAUSE + Duration::from_secs(30);
-    assert_eq!(notes(&fought, &before, slowest), Vec::<String>::new());
+    assert_eq!(notes(&contested, &before, slowest), Vec::<String>::new());
 }
 
 #[test]
 fn an_event_names_a_few_of_many_fields() {
     let paths: Vec<String> = (0..8).map(|number| format!(".spec.field{number}")).collect();
     let many = pass_with(paths.iter().map(|path| take(path, "rogue")));
-    let told = notes(&many, &WorkloadStatus::default(), now());
-    assert!(told[0].ends_with(".spec.field4 (1 to 2); 3 more"), "{told:?}");
+    let reported = notes(&many, &WorkloadStatus::default(), now());
+    assert!(reported[0].ends_with(".spec.field4 (1 to 2); 3 more"), "{reported:?}");
 }
 
 #[test]
-fn contention_comes_and_goes_as_a_condition_with_an_event_each() {
+fn contention_sets_and_clears_a_condition_with_an_event_each() {
     let workload = workload(&json!({"replicas": 3}));
     let contested = Contested {
         key: ChildKind::Deployment,
@@ -411,34 +407,34 @@ fn contention_comes_and_goes_as_a_condition_with_an_event_each() {
         count: 5,
         pause: Duration::from_secs(4),
     };
-    let peace = pass(&workload, [deployment(&running())], applied());
-    let before = status(&peace, &WorkloadStatus::default(), now());
+    let over = pass(&workload, [deployment(&running())], applied());
+    let before = status(&over, &WorkloadStatus::default(), now());
     let is_contested =
         |status: &WorkloadStatus| status.conditions.iter().any(|condition| condition.type_ == "Contested");
     assert!(!is_contested(&before));
 
-    let fought = contested_pass(contested.clone());
-    let during = status(&fought, &before, now());
-    assert_eq!(told(&during, "Contested"), "True Contested");
-    assert_eq!(told(&during, "Applied"), "False Contested");
+    let first = contested_pass(contested.clone());
+    let during = status(&first, &before, now());
+    assert_eq!(brief(&during, "Contested"), "True Contested");
+    assert_eq!(brief(&during, "Applied"), "False Contested");
     assert_eq!(progress(&during).as_deref(), Some("Stalled Contested"));
     assert_eq!(during.children[0].state, ChildState::Contested);
     let message = &condition(&during, "Contested").message;
-    for word in ["Deployment", IMAGE, "rogue", "5 times", "4s"] {
-        assert!(message.contains(word), "{word} isn't in: {message}");
+    for part in ["Deployment", IMAGE, "rogue", "5 times", "4s"] {
+        assert!(message.contains(part), "{part} isn't in: {message}");
     }
-    assert_eq!(reasons(&fought, &before, &during), ["Contested"]);
+    assert_eq!(reasons(&first, &before, &during), ["Contested"]);
 
     let on = contested_pass(Contested { count: 6, ..contested });
     let still = status(&on, &during, now() + 1.minute());
-    assert_eq!(reasons(&on, &during, &still), Vec::<String>::new(), "told once");
+    assert_eq!(reasons(&on, &during, &still), Vec::<String>::new(), "reported once");
     let since = |status: &WorkloadStatus| condition(status, "Contested").last_transition_time.0;
     assert_eq!(since(&still), since(&during));
 
-    let after = status(&peace, &still, now() + 1.hour());
+    let after = status(&over, &still, now() + 1.hour());
     assert!(!is_contested(&after));
     assert_eq!(after.children[0].state, ChildState::Applied);
-    assert_eq!(reasons(&peace, &still, &after), ["ContentionOver"]);
+    assert_eq!(reasons(&over, &still, &after), ["ContentionOver"]);
 }
 
 /// A pass in a mode that writes nothing, with what it would do with the Deployment.
@@ -450,23 +446,24 @@ fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRun, message: Option<&s
 }
 
 #[test]
-fn a_mode_that_writes_nothing_says_what_enforce_would_do() {
+fn a_mode_that_writes_nothing_reports_what_enforce_would_do() {
     let update = || Rehearsed { action: PlannedAction::Update, writes: 1, ..Rehearsed::default() };
     for mode in ["Preview", "Paused"] {
-        let told_of = |rehearsed| {
+        let reported = |rehearsed| {
             let pass = planned(mode, rehearsed, DryRun::Agreed, None);
             let status = status(&pass, &WorkloadStatus::default(), now());
-            assert_eq!(told(&status, "Applied"), format!("Unknown {mode}"));
+            assert_eq!(brief(&status, "Applied"), format!("Unknown {mode}"));
             (condition(&status, "Applied").message.clone(), status.children[0].state)
         };
-        let said = |would: &str| format!("spec.mode is {mode}: no child is written. Enforce would {would}");
-        assert_eq!(told_of(update()), (said("update Deployment"), ChildState::Pending));
-        assert_eq!(told_of(Rehearsed::default()), (said("change nothing"), ChildState::Applied));
+        let message =
+            |would: &str| format!("spec.mode is {mode}: no child is written. Enforce would {would}");
+        assert_eq!(reported(update()), (message("update Deployment"), ChildState::Pending));
+        assert_eq!(reported(Rehearsed::default()), (message("change nothing"), ChildState::Applied));
     }
 }
 
 #[test]
-fn a_plan_lists_its_fields_up_to_a_hundred_and_says_what_the_api_server_said() {
+fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message() {
     let paths = |count: usize| {
         (0..count).map(|number| FieldPath::spelled(&format!(".spec.field{number}"))).collect::<Vec<_>>()
     };
@@ -488,7 +485,7 @@ fn a_plan_lists_its_fields_up_to_a_hundred_and_says_what_the_api_server_said() {
 }
 
 #[test]
-fn a_plan_goes_with_the_mode() {
+fn a_plan_is_removed_with_the_mode() {
     let before = status(
         &planned("Preview", Rehearsed::default(), DryRun::Agreed, None),
         &WorkloadStatus::default(),
@@ -498,14 +495,14 @@ fn a_plan_goes_with_the_mode() {
     let workload = workload(&json!({"replicas": 3}));
     let after = status(&pass(&workload, [deployment(&running())], applied()), &before, now());
     assert!(after.plan.is_empty());
-    assert_eq!(told(&after, "Applied"), "True Applied");
+    assert_eq!(brief(&after, "Applied"), "True Applied");
 }
 
 #[test]
-fn a_child_that_is_not_wanted_any_more_is_told_of_until_it_is_known_to_be_gone() {
+fn a_child_that_the_spec_no_longer_has_is_reported_until_it_is_gone() {
     let fixed = workload(&json!({"replicas": 3}));
-    let told = json!({"kind": "Service", "name": "web", "apiVersion": "v1", "state": "Applied"});
-    let before: WorkloadStatus = serde_json::from_value(json!({"children": [told]})).unwrap();
+    let service = json!({"kind": "Service", "name": "web", "apiVersion": "v1", "state": "Applied"});
+    let before: WorkloadStatus = serde_json::from_value(json!({"children": [service]})).unwrap();
     let state_of_service = |result: Option<ChildResult>| {
         let results = applied().into_iter().chain(result.map(|result| (ChildKind::Service, result)));
         let status = status(&pass(&fixed, [deployment(&running())], results), &before, now());

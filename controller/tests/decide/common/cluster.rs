@@ -1,4 +1,4 @@
-//! A pass on the cluster that the engine's own tests have: the merge core with the schemas of a real API server.
+//! A pass on the cluster of the engine's own tests: the merge core with the schemas of a real API server.
 #[allow(dead_code, reason = "the engine's own tests use all of it")]
 #[path = "../../../../apply/tests/engine/common.rs"]
 mod engine;
@@ -18,7 +18,7 @@ pub fn object(kind: ChildKind, spec: &Value) -> Value {
     engine::object(&kind.api_resource(), spec)
 }
 
-/// Runs one pass against a server that has what was seen and does what is predicted; returns each write that changed something.
+/// Runs one pass against a server that stores this snapshot and does what is predicted; returns the writes that changed something.
 pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
     let workload = seen.workload.clone();
     let mut course = Course::new(seen, [].into(), false);
@@ -29,7 +29,7 @@ pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
                 course.read_workload(Some(&workload.metadata));
                 continue;
             }
-            // What was seen is what there is.
+            // The snapshot is what the server stores.
             Next::Read(_) => continue,
             Next::Plan => {
                 course.planned(plan(course.seen(), course.held_back()).unwrap());

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub const UID: &str = "5f0f2c4e-0000-4000-8000-000000000001";
 
-/// A Workload `web` with one container and this on top of its spec.
+/// A Workload `web` with one container, and with these fields in its spec.
 pub fn workload(spec: &Value) -> Workload {
     let mut object = json!({
         "apiVersion": "baton.rs/v1alpha1",
@@ -50,9 +50,9 @@ pub fn child(kind: ChildKind) -> (ChildKind, Value) {
     (kind, object)
 }
 
-/// The Deployment with this many replicas, held by these managers: `b` for Baton, `t` for the temporary one, `s` for an
-/// autoscaler's entry, `o` for somebody else.
-pub fn deployment_held_by(managers: &str, replicas: i32) -> (ChildKind, Value) {
+/// The Deployment with this replica count, owned by these managers: `b` for Baton, `t` for the temporary manager, `s` for an
+/// autoscaler, `o` for another manager.
+pub fn deployment_owned_by(managers: &str, replicas: i32) -> (ChildKind, Value) {
     let entries: Vec<Value> = managers
         .chars()
         .map(|letter| {
@@ -78,7 +78,7 @@ pub fn deployment_held_by(managers: &str, replicas: i32) -> (ChildKind, Value) {
     (kind, object)
 }
 
-/// Makes a child somebody else's.
+/// Removes a child's ownerReferences.
 pub fn disown(seen: &mut Snapshot, kind: ChildKind) {
     change(seen, kind, |metadata| metadata["ownerReferences"] = json!([]));
 }
