@@ -93,7 +93,7 @@ async fn a_workload_without_replicas_keeps_the_replica_count_of_its_last_autosca
 }
 
 async fn a_replica_count_that_the_workload_drops_stays_on_the_deployment(cluster: Cluster) {
-    let scene = Scene::start_sending(&cluster, "dropped-number").await;
+    let scene = Scene::start_sending(&cluster, "dropped-replicas").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
     let watch = scene.watch().await.unwrap();

@@ -67,7 +67,7 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         let probed =
             scene.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
         let (_, _, expected) = &entries_of(&probed, "probe")[0];
-        assert_eq!(owned, expected, "{kind}: what Baton owns left, what its intent has right");
+        assert_eq!(owned, expected, "{kind}, left: what Baton owns, right: what its intent has");
     }
 }
 

@@ -80,7 +80,7 @@ async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncF
     plan(scene).await
 }
 
-/// Enforces the spec, and checks that it does exactly what was planned.
+/// Enforces the spec, and checks that Baton does exactly what was planned.
 async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
     let before = children(scene).await;
     scene.apply(spec).await;
@@ -93,7 +93,7 @@ async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
         plan.iter().map(|child| (&*child.kind, Change::planned(child))).collect();
     let seen: BTreeMap<&str, Change> =
         kinds.into_iter().map(|kind| (kind, Change::seen(before.get(kind), after.get(kind)))).collect();
-    assert_eq!(planned, seen, "what was planned left, what was done right");
+    assert_eq!(planned, seen, "left: planned, right: done");
     for child in plan {
         assert_eq!(child.dry_run, DryRun::Agreed, "{child:#?}");
     }

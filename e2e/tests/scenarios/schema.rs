@@ -1,5 +1,5 @@
 //! Predictions are as good as the schemas that the API server serves. With wrong ones, or none, the children still
-//! become as the spec says.
+//! match the spec.
 
 use std::sync::{
     Arc,

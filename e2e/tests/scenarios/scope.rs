@@ -55,7 +55,7 @@ async fn only_workloads_of_the_shard_in_watched_namespaces_are_reconciled(cluste
 
     // It moves to a shard without an operator, and its image changes.
     apply(&one, "web", "c", "app:2").await;
-    // Children are watched in both namespaces, whichever was listed last.
+    // Children are watched in both namespaces, not only in the one that was listed last.
     for place in [&one, &two] {
         for name in ["stays", "web"] {
             place.api::<Deployment>().delete(name, &DeleteParams::default()).await.ok();

@@ -1,4 +1,4 @@
-//! Metrics over HTTPS: for users whom the API server lets read them, with a certificate that can be renewed.
+//! Metrics over HTTPS: for users who may read them by RBAC, with a certificate that can be renewed.
 
 use std::{fs, net::SocketAddr, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::scene::Scene;
 
 scenarios! {
     only real, because "of a port, and tokens that the API server reviews":
-    secure_metrics_are_for_users_whom_the_api_server_lets_read_them,
+    secure_metrics_are_only_for_users_who_may_read_them,
     a_renewed_certificate_is_served_without_a_restart,
     a_standby_replica_serves_its_metrics_too,
 }
@@ -126,7 +126,7 @@ fn renew(folder: &TempDir) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-async fn secure_metrics_are_for_users_whom_the_api_server_lets_read_them(cluster: Cluster) {
+async fn secure_metrics_are_only_for_users_who_may_read_them(cluster: Cluster) {
     let (secure, certificate) = Secure::start(&cluster, "secure-metrics", &[]).await;
     let operator = &secure.scene.operator;
     let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];

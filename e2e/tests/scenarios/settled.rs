@@ -115,7 +115,7 @@ async fn skipped(scene: &Scene) -> u64 {
 }
 
 async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
-    // With the default, safety resyncs would soon begin among so many. This test isn't about them.
+    // By default, a safety resync would soon be due among so many. This test isn't about it.
     let args = ["--resync", "1000h"].map(str::to_owned).to_vec();
     let mut scene =
         Scene::start_with(&cluster, "settled", OperatorOptions { args, ..OperatorOptions::default() }).await;

@@ -42,7 +42,7 @@ scenarios! {
     idle_connections_to_the_admin_port_block_no_request,
 }
 
-/// A user who has no rights but those that a test gives.
+/// A user who has only the rights that a test gives.
 const AUTHOR: &str = "author";
 
 /// A client that acts as the author.

@@ -1,5 +1,5 @@
 //! `docs/install.md` as people follow it, command for command. The nodes are simulated here, so the operator's pods don't run its
-//! image: it runs as a process beside them, as the ServiceAccount that the installation made.
+//! image: it runs as a process beside them, as the ServiceAccount that the installation created.
 
 use baton_e2e::{End, Operator, OperatorOptions, guide};
 use baton_testbed::{Cluster, eventually};

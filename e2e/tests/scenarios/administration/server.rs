@@ -5,7 +5,7 @@ use baton_testbed::{Cluster, ControlPlane};
 
 use super::objects::{INSTALLATIONS, Installation, helm, repository};
 
-/// The Prometheus operator's CRDs, with no more than what lets objects of them be stored.
+/// The Prometheus operator's CRDs, with just enough of a schema to store objects of them.
 fn prometheus_crds() -> String {
     let crd = |kind: &str, plural: &str| {
         format!(
@@ -97,7 +97,7 @@ pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_crd_stays(
     assert!(output.contains("Workloads of all namespaces"), "{output}");
     kubectl(cluster, "wait --for=condition=Established crd/workloads.baton.rs --timeout=30s").await;
 
-    // A release is kept in a Secret, which can't be larger than 1 MiB. It holds the whole chart, and what was made of it.
+    // A release is kept in a Secret, which can't be larger than 1 MiB. It has the whole chart, and all rendered objects.
     let size = "get secrets --namespace baton-system --selector owner=helm --output jsonpath={.items[0].data.release}";
     let size = kubectl(cluster, size).await.len();
     assert!(size < 700_000, "{size} bytes");
