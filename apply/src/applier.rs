@@ -16,9 +16,9 @@ use crate::{
     Target, Tries, Verdict, bounded, leftovers::MOST_BEFORE,
 };
 
-/// Is called with the outcome of each write, for metrics and logs.
+/// Gets the outcome of each write, for metrics and logs.
 pub trait Observer: Send + Sync {
-    /// A write, or a dry run of it, ended like this.
+    /// A write, or a dry run of it, ended with this outcome.
     fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome);
 }
 
@@ -34,10 +34,10 @@ pub struct Options<'a> {
     pub manager: &'a str,
     /// Whether it takes over fields of other managers. A controller sets this: it has no user to ask about a conflict.
     pub force: bool,
-    /// Whether the server refuses it if the object has changed since it was read, even where nothing can be predicted, and after
-    /// any number of tries.
+    /// Whether the server refuses it if the object has changed since it was read, even if nothing can be predicted, and after any
+    /// number of tries.
     pub guarded: bool,
-    /// Whether it is sent even if it certainly changes nothing. Set it now and then, to find a wrong prediction.
+    /// Whether it is sent even if it certainly changes nothing. Set it from time to time, to find a wrong prediction.
     pub always_send: bool,
     /// How often the object had changed since it was read.
     pub tries: Tries,
@@ -55,7 +55,7 @@ impl<'a> Options<'a> {
 pub struct Applier {
     client: Client,
     limit: Duration,
-    /// Absent where nothing is predicted.
+    /// Absent if nothing is predicted.
     schemas: Option<SchemaCache>,
     observer: Arc<dyn Observer>,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
@@ -107,8 +107,8 @@ impl Applier {
         self.write(request(resource, live, intent, options), live, options.always_send, options.tries).await
     }
 
-    /// Makes any write of an object, by the same protocol. Where [leftover defaults](crate::leftovers) stand in the way of an
-    /// apply, other writes come before it; if nothing is left to send after them, the outcome is that of the last one.
+    /// Makes any write of an object, by the same protocol. If [leftover defaults](crate::leftovers) contradict an apply, other
+    /// writes come before it; if nothing is left to send after them, the outcome is that of the last one.
     pub async fn write(
         &self,
         mut request: Request,
@@ -220,7 +220,7 @@ impl Applier {
                 let params =
                     DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
                 match bounded(self.limit, self.api(target).delete(&target.name, &params)).await {
-                    // What is returned still exists only if a finalizer keeps it.
+                    // The returned object still exists only if a finalizer keeps it.
                     Ok(deleted) => Ok(deleted.left().filter(|live| !live.finalizers().is_empty())),
                     Err(error) if error.is_not_found() => Ok(None),
                     Err(error) => Err(error),

@@ -28,7 +28,7 @@ const MEMORY: Duration = Duration::from_mins(10);
 const SOMEBODY: &str = "somebody";
 
 /// The fields of some objects that are contested, or may soon be. `K` identifies an object; a generation is that of
-/// the custom resource that the object is made from.
+/// the custom resource that the object belongs to.
 ///
 /// ```
 /// use std::time::Instant;
@@ -67,7 +67,7 @@ impl From<Take> for Correction {
     }
 }
 
-/// What was corrected of one object.
+/// The corrected fields of one object.
 #[derive(Clone, Debug, Default)]
 struct Corrections {
     fields: BTreeMap<FieldPath, Rounds>,
@@ -89,7 +89,7 @@ impl Corrections {
 /// How often one field was corrected.
 #[derive(Clone, Debug)]
 struct Rounds {
-    /// The manager that took it over last; `None` if that is unknown, because it owns nothing by it.
+    /// The manager that took it over last; `None` if that is unknown, because the manager doesn't own the field.
     manager: Option<String>,
     count: u32,
     last: Instant,
@@ -168,8 +168,8 @@ impl<K: Clone + Ord> Contention<K> {
         }
     }
 
-    /// Records what an earlier process had seen: a field that was taken over by this manager, how often, and when last. What is
-    /// recorded already stays.
+    /// Records what an earlier process saw: a field that was taken over by this manager, how often, and when last. An existing record
+    /// stays.
     pub fn recall(
         &mut self,
         key: K,
@@ -185,7 +185,7 @@ impl<K: Clone + Ord> Contention<K> {
         object.fields.entry(path).or_insert(rounds);
     }
 
-    /// The objects that are paused now, all of them made from one custom resource. An edit of that ends the pause once.
+    /// The objects that are paused now, all of one custom resource. An edit of that ends the pause once.
     pub fn paused(&self, generation: i64, now: Instant) -> Vec<K> {
         self.0.keys().filter(|key| self.pause(key, generation, now).is_some()).cloned().collect()
     }
@@ -215,9 +215,9 @@ impl<K: Clone + Ord> Contention<K> {
         self.0.iter().flat_map(of_object).collect()
     }
 
-    /// When to reconcile again after a pass that began at `begun`: a pause ends, or contention may be over. It may be past
-    /// already: the pass hasn't seen what ended while it ran.
-    pub fn next_look(&self, begun: Instant) -> Option<Instant> {
+    /// When to reconcile again after a pass that began at `begun`: a pause ends, or contention may be over. The time may be in the
+    /// past, if that happened during the pass.
+    pub fn next_pass(&self, begun: Instant) -> Option<Instant> {
         let moments = self.0.values().flat_map(|object| {
             object.contested().map(|(_, rounds)| rounds.over_at()).chain(object.resume_at())
         });
@@ -240,7 +240,7 @@ mod tests {
         Correction { path: FieldPath::spelled(path), from: None }
     }
 
-    /// Lets a rogue take the image whenever it is Baton's, and Baton take it back as soon as it may; returns when.
+    /// Lets a rogue take the image each time that Baton owns it, and Baton take it back at each end of a pause; returns when.
     fn contend(
         contention: &mut Contention<&'static str>,
         start: Instant,
@@ -253,14 +253,14 @@ mod tests {
             takes.push(now - start);
             now += rogue_takes_after;
             if contention.paused(1, now).contains(&WEB) {
-                now = contention.next_look(now).unwrap();
+                now = contention.next_pass(now).unwrap();
             }
         }
         takes
     }
 
     #[test]
-    fn writes_are_bounded_however_fast_the_other_side_is() {
+    fn writes_are_bounded_however_fast_the_other_manager_is() {
         let mut contention = Contention::default();
         let takes =
             contend(&mut contention, Instant::now(), Duration::from_mins(1), Duration::from_millis(1));
@@ -291,10 +291,10 @@ mod tests {
 
         let mut now = last;
         while !contention.contested(now).is_empty() {
-            now = contention.next_look(now).expect("somebody looks when it may be over");
+            now = contention.next_pass(now).expect("a pass is due when it may be over");
             assert!(now < last + Duration::from_mins(1), "it never ends");
         }
-        assert_eq!(contention.next_look(now), None);
+        assert_eq!(contention.next_pass(now), None);
     }
 
     #[test]
@@ -303,14 +303,14 @@ mod tests {
         let takes = contend(&mut contention, start, Duration::from_secs(2), Duration::from_millis(1));
         let begun = start + *takes.last().unwrap() + Duration::from_secs(1);
         assert_eq!(contention.paused(1, begun), [WEB]);
-        let next = contention.next_look(begun).unwrap();
+        let next = contention.next_pass(begun).unwrap();
         assert!(next > begun + Duration::from_millis(500));
-        assert_eq!(contention.next_look(begun + Duration::from_millis(500)), Some(next));
+        assert_eq!(contention.next_pass(begun + Duration::from_millis(500)), Some(next));
         assert!(contention.paused(1, next).is_empty(), "the next pass writes it");
     }
 
     #[test]
-    fn two_takes_are_no_contention_and_neither_are_takes_far_apart() {
+    fn two_takeovers_are_not_contention_and_neither_are_takeovers_far_apart() {
         let (mut contention, mut now) = (Contention::default(), Instant::now());
         for _ in 0..10 {
             contention.corrected(WEB, 1, [taken(IMAGE, "rogue")], now);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_several_managers_hold_is_taken_once() {
+    fn a_field_that_several_managers_own_counts_once() {
         let (mut contention, now) = (Contention::default(), Instant::now());
         for _ in 1..THRESHOLD {
             let managers = ["one", "another", "third"];
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_opponent_is_one_too_and_contention_isnt_over_between_its_takes() {
+    fn a_slow_manager_causes_contention_too_which_is_not_over_between_its_takeovers() {
         let (mut contention, mut now) = (Contention::default(), Instant::now());
         for round in 1..10 {
             contention.corrected(WEB, 1, [taken(IMAGE, "gitops")], now);
@@ -359,7 +359,7 @@ mod tests {
         let (mut contention, now) = (Contention::default(), Instant::now());
         for generation in 1..10 {
             contention.corrected(WEB, generation, [removed(".metadata.labels.team")], now);
-            assert!(contention.contested(now).is_empty(), "somebody edits the Workload {generation} times");
+            assert!(contention.contested(now).is_empty(), "a user edits the Workload {generation} times");
         }
         for _ in 0..2 {
             contention.corrected(WEB, 9, [removed(".metadata.labels.team")], now);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_process_saw_is_taken_up_again() {
+    fn the_records_of_an_earlier_process_count() {
         let (mut contention, now) = (Contention::default(), Instant::now());
         contention.recall(WEB, 1, FieldPath::spelled(IMAGE), "rogue".to_owned(), 8, now);
         assert_eq!(contention.paused(1, now), [WEB]);

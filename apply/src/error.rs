@@ -7,7 +7,7 @@ use kube::core::Status;
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The API server responded with a failure; its message is passed on as it is.
+    /// The API server responded with a failure; its message is passed on unchanged.
     #[error("{}", .0.message)]
     Response(Box<Status>),
     /// No response within the time limit.
@@ -54,7 +54,7 @@ impl ApiError {
             Self::Response(status) => {
                 !self.is_stale() && status.code != 429 && (400..=500).contains(&status.code)
             }
-            // Such as one for an object without a name.
+            // For example, for an object without a name.
             Self::Client(error) => matches!(error, kube::Error::BuildRequest(_)),
             Self::Timeout(_) => false,
         }
@@ -88,7 +88,7 @@ mod tests {
         ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
     }
 
-    /// A failure about an object, as validation and most else responds.
+    /// A failure about an object, like most failures.
     fn failure(code: u16) -> ApiError {
         failure_with(code, json!({"kind": "Deployment"}))
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_will_go_on_refusing_is_a_rejection_and_the_rest_is_worth_another_try() {
+    fn failures_that_a_retry_cannot_fix_are_rejections_and_others_are_not() {
         for code in [400, 403, 404, 422, 500] {
             assert!(failure(code).is_rejection(), "{code}");
         }

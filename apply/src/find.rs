@@ -6,8 +6,8 @@ use baton_merge::{
 };
 use serde_json::Value as Json;
 
-/// The value at a path, where there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
-/// and which is in its path all the same. An item that spells all keys comes first.
+/// The value at a path, if there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
+/// although the key is in its path. An item that has all keys comes first.
 pub(crate) fn find<'v>(path: Path<'_>, object: Value<'v>) -> Option<Value<'v>> {
     path.elements().iter().try_fold(object, |value, element| {
         let PathElement::Key(keys) = element else {
@@ -25,7 +25,7 @@ pub(crate) fn find<'v>(path: Path<'_>, object: Value<'v>) -> Option<Value<'v>> {
     })
 }
 
-/// The same in an object that is to be changed.
+/// The same, for a change.
 pub(crate) fn find_mut<'v>(path: Path<'_>, object: &'v mut Json) -> Option<&'v mut Json> {
     path.elements().iter().try_fold(object, |value, element| match element {
         PathElement::Field(name) => value.get_mut(name),
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_that_leaves_a_key_out_is_found_after_those_that_spell_it() {
+    fn an_item_that_leaves_a_key_out_is_found_after_those_that_have_it() {
         let arena = Arena::new();
         let ports = json!([
             {"port": 53, "name": "default"}, {"port": 53, "protocol": "UDP", "name": "udp"}, {"port": 80, "protocol": "TCP"},

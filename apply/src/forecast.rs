@@ -28,7 +28,7 @@ use crate::{
 pub enum Forecast {
     /// Certainly nothing: it needn't be sent.
     NoOp,
-    /// The object will be this; its `managedFields` with it.
+    /// The object will be this, including its `managedFields`.
     Stored(Box<PredictedObject>),
     /// The API server will refuse it with this message: other managers own fields.
     Conflicts(String),
@@ -47,15 +47,15 @@ pub struct PredictedObject {
     pub changed: bool,
     /// How far this can be relied on.
     pub certainty: Certainty,
-    /// What becomes different, and for which managers.
+    /// What changes, and for which managers.
     pub effects: Effects,
     /// The time that the write was predicted for.
     pub at: Timestamp,
 }
 
 impl PredictedObject {
-    /// The object as the server would return it, for further predictions where nothing is sent. A changed object has another
-    /// version than `before`, a new one a made-up uid.
+    /// The object as the server would return it, for further predictions without sending. A changed object has another version than
+    /// `before`, a new one an invented uid.
     ///
     /// # Errors
     /// When the prediction isn't an object with metadata.
@@ -93,23 +93,23 @@ pub struct Take {
     pub path: FieldPath,
     /// The manager that owned it.
     pub manager: String,
-    /// The value before, [as it may be shown](shown).
+    /// The value before, [without secrets](shown).
     pub old: Option<String>,
-    /// The value afterwards, as it may be shown; `None` if the field is gone.
+    /// The value afterwards, without secrets; `None` if the field is gone.
     pub new: Option<String>,
 }
 
 impl Take {
-    /// Whether the response to a write confirms it: the manager owned the field before and doesn't any more. A schema may
-    /// be wrong, and the server may spell a value in its own way; then no manager has lost anything.
-    pub fn is_borne_out(&self, before: &LiveObject, after: &LiveObject) -> bool {
+    /// Whether the response to a write confirms it: the manager owned the field before and doesn't any more. If a schema is wrong, or
+    /// the server spells a value in its own way, no manager has lost anything.
+    pub fn is_confirmed(&self, before: &LiveObject, after: &LiveObject) -> bool {
         before.is_owned_by(&self.manager, &self.path) && !after.is_owned_by(&self.manager, &self.path)
     }
 }
 
 impl Effects {
     /// Whether no value changes, and no field is released.
-    pub(crate) fn leave_all_as_it_is(&self) -> bool {
+    pub(crate) fn change_nothing(&self) -> bool {
         self.sets.is_empty() && self.removes.is_empty() && self.releases.is_empty()
     }
 
@@ -128,13 +128,13 @@ impl Effects {
         join(&mut self.releases, later.releases);
     }
 
-    /// Those of the effects that the response confirms. Where nothing was stored, nothing was set.
-    pub(crate) fn borne_out(mut self, before: Option<&LiveObject>, after: &LiveObject) -> Self {
+    /// The effects that the response confirms. If nothing was stored, nothing was set.
+    pub(crate) fn confirmed(mut self, before: Option<&LiveObject>, after: &LiveObject) -> Self {
         let Some(before) = before else { return self };
         if before.revision() == after.revision() {
             return Self::default();
         }
-        self.takes.retain(|take| take.is_borne_out(before, after));
+        self.takes.retain(|take| take.is_confirmed(before, after));
         self
     }
 }
@@ -148,7 +148,7 @@ pub enum ForecastError {
     /// A JSON patch doesn't fit the live object.
     #[error("the JSON patch doesn't fit the live object")]
     Patch(#[source] Arc<json_patch::PatchError>),
-    /// An object isn't as the merge core needs it.
+    /// The merge core can't read an object.
     #[error(transparent)]
     Object(PredictError),
 }
@@ -167,7 +167,7 @@ impl Schemas {
         self.forecast_with_first(request, live, now).map(|(forecast, _)| forecast)
     }
 
-    /// The same, with the write that has to come before, if one has to.
+    /// The same, with the write that has to come before it, if there is one.
     pub(crate) fn forecast_with_first(
         &self,
         request: &Request,
@@ -215,14 +215,14 @@ impl Schemas {
             return alone(Forecast::NoOp);
         }
         let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
-        // What is in an atomic list or map isn't owned by itself, which would prove nothing.
+        // A field in an atomic list or map has no owner of its own, so it proves nothing.
         let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
         let object = predicted(&prediction.stored)?;
         if is_known && only_adds && live.is_some_and(|live| is_live_but_for_zeros(&object, live)) {
             return alone(Forecast::NoOp);
         }
         let effects = effects(resource, arena, &prediction, before.unwrap_or(Value::Null), apply);
-        let first = live.zip(before).filter(|_| !effects.leave_all_as_it_is()).and_then(|(live, before)| {
+        let first = live.zip(before).filter(|_| !effects.change_nothing()).and_then(|(live, before)| {
             let changing = Changing {
                 resource,
                 release: apply.release,
@@ -275,9 +275,9 @@ fn predicted(stored: &Stored<'_>) -> Result<LiveObject, ForecastError> {
     readable("predicted object", object.map_err(|error| ValueError::NotJson(error.to_string())))
 }
 
-/// Whether a predicted object differs from the live one only in zero values that its owners owned before without their being
-/// there. The server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an
-/// apply repeats the one before. Times aside, since what isn't stored changes none.
+/// Whether a predicted object differs from the live one only in zero values that are absent there and have the same owners. The
+/// server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an apply repeats the one
+/// before. Times aren't compared, since a write that isn't stored changes none.
 fn is_live_but_for_zeros(predicted: &LiveObject, live: &LiveObject) -> bool {
     fn owners<'a>(arena: &'a Arena, object: &'a LiveObject) -> Vec<Value<'a>> {
         let object = object.value(arena).unwrap_or(Value::Null);
@@ -300,7 +300,7 @@ fn effects<'a>(
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
     let sets = sets.paths(arena);
     let is_dropped = unstored_zeros(resource, arena, &sets, before, after, release);
-    // What is applied as null is removed.
+    // A field that is applied as null is removed.
     let is_null = |path: &Path<'_>| find(*path, after).is_some_and(|value| value.is_null());
     let (nulls, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_null);
     let removed = comparison.removed.union(arena, FieldSet::of_paths(arena, nulls));
@@ -321,7 +321,7 @@ fn effects<'a>(
                     old: find(path, before).map(|value| shown(path, value)),
                     new: find(path, after).map(|value| shown(path, value)),
                 };
-                // By an apply and by an update a manager may own it twice.
+                // A manager may own it twice, by an apply and by an update.
                 if !takes.contains(&take) {
                     takes.push(take);
                 }
@@ -336,7 +336,7 @@ fn effects<'a>(
     }
 }
 
-/// Of these paths, those that get a zero which the server doesn't store.
+/// The paths among these that get a zero that the server doesn't store.
 fn unstored_zeros<'a>(
     resource: Resource<'a>,
     arena: &'a Arena,
@@ -366,7 +366,7 @@ fn is_zero(value: Value<'_>) -> bool {
     }
 }
 
-/// The leaves of what each manager loses. What the writer takes from itself, by another operation, is left out.
+/// The leaves that each manager loses. Those that the writer takes from itself, by another operation, are left out.
 fn by_manager<'a>(arena: &'a Arena, lost: &[Taken<'a>], writer: &str) -> Vec<(&'a str, FieldSet<'a>)> {
     let mut managers: Vec<ManagerId<'a>> = lost.iter().map(|taken| taken.from).collect();
     managers.dedup();
@@ -380,7 +380,7 @@ fn by_manager<'a>(arena: &'a Arena, lost: &[Taken<'a>], writer: &str) -> Vec<(&'
         .collect()
 }
 
-/// The paths that aren't below another one of them. A path comes before those below it, though not always just before.
+/// The paths that aren't below another one of them. A path comes before those below it, but not always directly before.
 fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
     let mut tops: Vec<Path<'a>> = Vec::new();
     for path in paths {

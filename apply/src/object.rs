@@ -1,6 +1,6 @@
 //! An object as the API server returned it.
 //!
-//! It is kept to the last field, since predictions are made from it.
+//! All fields are kept, since predictions are made from them.
 
 use std::{
     borrow::Cow,
@@ -33,7 +33,7 @@ struct Object {
     parts: Parts,
     /// The same as a tree, once it has been read as one.
     json: OnceLock<Value>,
-    /// Its metadata as kube wants to see it, without `managedFields`.
+    /// Its metadata as kube's type, without `managedFields`.
     metadata: ObjectMeta,
 }
 
@@ -47,7 +47,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The same in a text that has so much more before them.
+    /// The same, moved by so many bytes.
     fn moved(&self, by: usize) -> Self {
         let moved = |part: &Range<usize>| part.start + by..part.end + by;
         Self {
@@ -86,7 +86,7 @@ impl Outline<'_> {
     }
 }
 
-/// Metadata but for `managedFields`, which are read where they are needed and would be held twice.
+/// Metadata without `managedFields`, which are read from the text on demand and would be in memory twice.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head {
@@ -128,7 +128,7 @@ impl From<Head> for ObjectMeta {
     }
 }
 
-/// The identity of a live object at one moment: what a write is guarded by.
+/// The identity of a live object at one moment, for the guard of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
     /// `metadata.uid`: another object of the same name has another.
@@ -138,7 +138,7 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// The operation by which a JSON patch counts for this revision alone.
+    /// The operation that limits a JSON patch to this revision.
     pub(crate) fn test(&self) -> Value {
         json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.resource_version})
     }
@@ -148,7 +148,7 @@ impl LiveObject {
     /// An object from its JSON.
     ///
     /// # Errors
-    /// When its metadata isn't that of an object.
+    /// When it has no metadata of an object.
     pub fn from_json(json: Value) -> Result<Self, serde_json::Error> {
         let mut object = Object::from_text(json.to_string().into())?;
         object.json = json.into();
@@ -178,18 +178,18 @@ impl LiveObject {
         self.0.parts.status.clone().map(|part| &self.0.text[part])
     }
 
-    /// As much of its spec as a type asks for; none where it has no such spec. Unlike [`as_json`](Self::as_json), it builds no
+    /// The fields of its spec that a type has; none if the spec doesn't fit the type. Unlike [`as_json`](Self::as_json), it builds no
     /// tree of the rest.
     pub fn spec<'o, T: Deserialize<'o>>(&'o self) -> Option<T> {
         serde_json::from_str(self.spec_text()?).ok()
     }
 
-    /// As much of its status as a type asks for; none where it has no such status.
+    /// The fields of its status that a type has; none if the status doesn't fit the type.
     pub fn status<'o, T: Deserialize<'o>>(&'o self) -> Option<T> {
         serde_json::from_str(self.status_text()?).ok()
     }
 
-    /// As much of its metadata as a type asks for; none where it isn't such.
+    /// The fields of its metadata that a type has; none if the metadata doesn't fit the type.
     pub(crate) fn metadata<'o, T: Deserialize<'o>>(&'o self) -> Option<T> {
         serde_json::from_str(&self.0.text[self.0.parts.metadata.clone()]).ok()
     }
@@ -201,18 +201,18 @@ impl LiveObject {
 
     /// The object as a tree.
     pub fn as_json(&self) -> &Value {
-        // The text was found to be JSON. What is nested too deep for a value is in no kind of the API.
+        // The text is known to be JSON, and no kind of the API is nested too deep for a value.
         self.0.json.get_or_init(|| serde_json::from_str(&self.0.text).unwrap_or_default())
     }
 
-    /// Fills in what kind of object it is, where that was left out: items of a list of a built-in kind come without.
+    /// Fills in its kind and version if they are missing: the items of a list of a built-in kind don't have them.
     pub fn fill_in_kind(&mut self, resource: &ApiResource) {
         if self.0.parts.has_kind {
             return;
         }
         let head = json!({"kind": resource.kind, "apiVersion": resource.api_version}).to_string();
         let object = Arc::make_mut(&mut self.0);
-        // The metadata follows, at least.
+        // At least the metadata follows.
         let text = format!("{},{}", head.trim_end_matches('}'), &object.text[1..]);
         object.parts = Parts { has_kind: true, ..object.parts.moved(text.len() - object.text.len()) };
         object.text = text.into();
@@ -254,7 +254,7 @@ impl LiveObject {
         entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The fields that a manager owns, by any operation. Of a map or a list these are only the ones in it.
+    /// The fields that a manager owns, by any operation. For a map or a list, only the fields in it.
     pub fn paths_owned_by(&self, manager: &str) -> Vec<FieldPath> {
         let arena = Arena::new();
         let fields = self.fields_of(&arena, manager);
@@ -267,14 +267,14 @@ impl LiveObject {
         self.fields_of(&arena, manager).paths(&arena).into_iter().any(|owned| FieldPath::from(owned) == *path)
     }
 
-    /// What a manager owns, by any operation.
+    /// The fields that a manager owns, by any operation, as a set.
     pub(crate) fn fields_of<'a>(&'a self, arena: &'a Arena, manager: &str) -> FieldSet<'a> {
         let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
         own.filter_map(|entry| FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok())
             .fold(FieldSet::default(), |all, fields| all.union(arena, fields))
     }
 
-    /// Whether it is being deleted, and is only kept by finalizers.
+    /// Whether it is being deleted and only finalizers keep it.
     pub fn is_terminating(&self) -> bool {
         self.0.metadata.deletion_timestamp.is_some()
     }
@@ -368,7 +368,7 @@ impl Resource for LiveObject {
     }
 }
 
-/// The `managedFields` of an object; empty where it has none.
+/// The `managedFields` of an object; empty if it has none.
 pub(crate) fn entries(object: merge::Value<'_>) -> &[merge::Value<'_>] {
     let entries = object.at(&["metadata", "managedFields"]);
     entries.and_then(|entries| entries.as_list()).unwrap_or_default()

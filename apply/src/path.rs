@@ -7,12 +7,12 @@ use baton_merge::fieldpath::Path;
 /// A field's path, spelled as the API server spells it in a conflict: `.spec.containers[name="app"].image`.
 ///
 /// Two paths are equal if they are spelled alike. The spelling can't be read back into the elements of the path, since the
-/// name of a map key may contain dots; where the elements matter, use [`Path`].
+/// name of a map key may contain dots; if you need the elements, use [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath(Arc<str>);
 
 impl FieldPath {
-    /// The path that is spelled so, such as one that was kept in a status.
+    /// The path with this spelling, such as one from a status.
     pub fn spelled(text: &str) -> Self {
         Self(text.into())
     }

@@ -112,7 +112,7 @@ impl Request {
         guard: &Guard,
     ) -> Self {
         let mut body = intent;
-        // The server checks it in the applied object's metadata, where it gets no owner.
+        // The server checks the guard in the applied object's metadata, where it gets no owner.
         match guard {
             Guard::Nothing => {}
             Guard::Absent => body["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into(),
@@ -152,8 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_apply_of_an_object_that_was_read_can_require_that_it_is_unchanged_and_a_creation_that_there_is_none()
-     {
+    fn an_apply_can_require_an_unchanged_object_and_a_creation_that_there_is_none() {
         let metadata = json!({"name": "web", "uid": "u", "resourceVersion": "42"});
         let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
         let apply = |guard: &Guard| {
@@ -167,7 +166,7 @@ mod tests {
         let Change::Apply { body, .. } = apply(&Guard::Absent).change else { panic!("it is an apply") };
         assert_eq!(
             body["metadata"]["resourceVersion"], "1",
-            "what was read afterwards is not what it may overwrite"
+            "a creation overwrites no object that was read later"
         );
     }
 }

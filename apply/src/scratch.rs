@@ -1,14 +1,14 @@
-//! Memory that all predictions of a thread are made in, one after the other. To allocate and free some hundred kilobytes each time
-//! would be a good part of what a prediction costs.
+//! Memory that all predictions of a thread share, one after the other. To allocate and free some hundred kilobytes each time would
+//! be a large part of the cost of a prediction.
 
 use std::cell::Cell;
 
 use baton_merge::Arena;
 
-/// An arena that has grown beyond this many bytes isn't kept: the next object is hardly as large.
+/// An arena that has grown beyond this many bytes isn't kept: the next object is rarely as large.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Does this with an empty arena.
+/// Calls this with an empty arena.
 pub(crate) fn with_arena<T>(work: impl FnOnce(&Arena) -> T) -> T {
     thread_local! {
         static KEPT: Cell<Option<Arena>> = const { Cell::new(None) };

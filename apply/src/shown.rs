@@ -1,7 +1,7 @@
 //! Which values may be shown in a status, an Event or a log.
 //!
-//! Names of fields aren't secret; values may be. What is in environment variables, in arguments of programs and in
-//! headers of probes is never shown, nor is client-side apply's copy of a whole object, which has all of them.
+//! Names of fields aren't secret; values may be. Environment variables, arguments of programs and headers of
+//! probes are never shown, and neither is client-side apply's copy of a whole object, which contains all of them.
 
 use baton_merge::{
     fieldpath::{Path, PathElement},
@@ -18,7 +18,7 @@ const LONGEST: usize = 80;
 /// Lists of values, any of which may be a password or a token.
 const SECRETIVE_LISTS: [&str; 4] = ["env", "httpHeaders", "args", "command"];
 
-/// A value for people: as JSON, shortened where it is long, with what may be secret left out.
+/// A value for messages: as JSON, shortened if it is long, with values that may be secret left out.
 pub fn shown(path: Path<'_>, value: Value<'_>) -> String {
     if is_secretive(path, value) {
         return HIDDEN.to_owned();
@@ -26,7 +26,7 @@ pub fn shown(path: Path<'_>, value: Value<'_>) -> String {
     shortened(&without_secrets(value.to_json()).to_string())
 }
 
-/// Whether a path leads to or into a list that may contain secrets. A label of the name `env` is no list.
+/// Whether a path leads to or into a list that may contain secrets. A label named `env` isn't a list.
 fn is_secretive(path: Path<'_>, value: Value<'_>) -> bool {
     let elements = path.elements();
     let is_list =
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_called_env_is_no_secret() {
+    fn a_label_named_env_is_not_secret() {
         let path = [PathElement::Field("metadata"), PathElement::Field("labels"), ENV];
         assert_eq!(shown_at(&path, &json!("prod")), r#""prod""#);
         assert_eq!(shown_at(&path[..2], &json!({"env": "prod"})), r#"{"env":"prod"}"#);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_that_client_side_apply_keeps_is_hidden() {
+    fn the_copy_of_client_side_apply_is_hidden() {
         let annotations = [PathElement::Field("metadata"), PathElement::Field("annotations")];
         let text = shown_at(&annotations, &json!({LAST_APPLIED: "hunter2", "note": "x"}));
         assert_eq!(text, format!(r#"{{"{LAST_APPLIED}":"(hidden)","note":"x"}}"#));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_cut_between_characters() {
+    fn a_long_value_is_cut_between_characters() {
         let text = shown_at(&[PathElement::Field("x")], &json!("é".repeat(200)));
         assert_eq!(text.chars().count(), LONGEST + 1);
         assert!(text.ends_with('…'));

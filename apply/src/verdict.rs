@@ -1,8 +1,8 @@
 //! Compares the API server's response with the prediction.
 //!
-//! Where the prediction is exact, the object has to be equal to it. Where the server fills in defaults, it may change fields
-//! without an owner, and spell owned ones in its own way; a field with an owner has to have the predicted value. The owners
-//! are compared to the last path in any case.
+//! If the prediction is exact, the object has to be equal to it. If the server fills in defaults, it may change fields without an
+//! owner, and spell owned ones in its own way; a field with an owner has to have the predicted value. The owners are always
+//! compared completely.
 
 use std::fmt;
 
@@ -23,17 +23,17 @@ use crate::{
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The response is what was predicted.
+    /// The response is as predicted.
     Match,
-    /// The response is what was predicted, but for what the server fills in or spells in its own way.
+    /// The response is as predicted, except for what the server fills in or spells in its own way.
     ModuloDefaulting,
-    /// The response differs, and the prediction had said that only the server can know.
+    /// The response differs, and the prediction was uncertain: only the server can know.
     Unknown(&'static str),
     /// The response differs: the first few differences.
     Mismatch(Vec<Difference>),
 }
 
-/// One difference between what was predicted and what the server returned. Values are those that [may be shown](shown).
+/// One difference between what was predicted and what the server returned. Values are [without secrets](shown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is: a path in the object, or another thing that was compared.
@@ -47,7 +47,7 @@ pub struct Difference {
 /// How many differences are reported.
 const MOST_DIFFERENCES: usize = 5;
 const NOTHING: &str = "nothing";
-/// What only the server writes.
+/// The metadata that only the server writes.
 const SERVERS_METADATA: [&str; 6] =
     ["uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"];
 
@@ -57,7 +57,7 @@ impl Difference {
     }
 }
 
-/// On one line of its own.
+/// On one line.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: predicted {}, response {}", self.place, self.predicted, self.response)
@@ -66,7 +66,7 @@ impl fmt::Display for Difference {
 
 impl Schemas {
     /// Compares the object in a response with the prediction of the request. `base` is the object that the prediction was made
-    /// for, and that the server found. `None` if the two can't be compared: the server found another object.
+    /// for, and that the server had. `None` if the two can't be compared: the server had another object.
     pub(crate) fn check(
         &self,
         request: &Request,
@@ -95,9 +95,9 @@ impl Schemas {
 }
 
 impl Forecast {
-    /// Whether the server was predicted to refuse the request in this way. A refusal that wasn't predicted proves no error of the
-    /// merge: the server checks conflicts before the resourceVersion, so it may have found another object than the prediction
-    /// was made for.
+    /// Whether the server was predicted to refuse the request in this way. A refusal that wasn't predicted doesn't prove an error
+    /// of the merge: the server checks conflicts before the resourceVersion, so it may have had another object than the
+    /// prediction was made for.
     pub(crate) fn expected(&self, error: &ApiError) -> bool {
         match self {
             Self::Conflicts(_) => error.is_ownership_conflict(),
@@ -109,7 +109,7 @@ impl Forecast {
 
 const ACCEPTED: &str = "accepted";
 
-/// An object as it was predicted.
+/// A predicted object.
 struct Predicted<'p> {
     object: &'p LiveObject,
     changed: bool,
@@ -165,12 +165,12 @@ impl<'a> Comparison<'a> {
             Err(invalid) => differences.push(unreadable(&invalid)),
         }
         match was_changed.filter(|was_changed| *was_changed != predicted.changed) {
-            // A value that was spelled in another way was the same after all.
+            // The value was the same in another spelling.
             Some(false) if !exact => filled_in = true,
             Some(was_changed) => {
-                let words = |changed| if changed { "changes" } else { "stays" };
+                let text = |changed| if changed { "changes" } else { "stays" };
                 let place = "metadata.resourceVersion";
-                differences.push(Difference::new(place, words(predicted.changed), words(was_changed)));
+                differences.push(Difference::new(place, text(predicted.changed), text(was_changed)));
             }
             None => {}
         }
@@ -183,8 +183,8 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Where the `managedFields` differ. The clocks of the two sides do, so the time of an entry that changes isn't compared,
-    /// nor the order that it decides.
+    /// Where the `managedFields` differ. The two sides have different clocks, so the time of an entry that changes isn't compared,
+    /// and neither is the order, which depends on it.
     fn owners(&self, [predicted, response]: [&'a [Value<'a>]; 2], at: Option<Timestamp>) -> Vec<Difference> {
         let set = |entry: &Value<'a>| self.fields_of(*entry);
         let mut differences = Vec::new();
@@ -216,7 +216,7 @@ impl<'a> Comparison<'a> {
         differences
     }
 
-    /// Where the objects differ beyond what the server may do, and whether it did any of that.
+    /// Where the objects differ in ways that the server may not, and whether they differ in ways that it may.
     fn objects(
         &self,
         predicted: Value<'a>,
@@ -253,17 +253,17 @@ impl<'a> Comparison<'a> {
         Ok((differences.collect(), true))
     }
 
-    /// What an entry of `managedFields` owns; nothing where that can't be read.
+    /// The fields that an entry of `managedFields` owns; none if they can't be read.
     fn fields_of(&self, entry: Value<'a>) -> FieldSet<'a> {
         let fields = entry.get("fieldsV1");
         fields.and_then(|fields| FieldSet::from_value(self.arena, fields).ok()).unwrap_or_default()
     }
 
-    /// An object without what only a server writes.
+    /// An object without the metadata that only the server writes.
     fn without_servers_metadata(&self, object: Value<'a>) -> Value<'a> {
         let Some(Value::Map(metadata)) = object.get("metadata") else { return object };
-        let said = metadata.members().iter().filter(|(name, _)| !SERVERS_METADATA.contains(name));
-        let metadata = Value::Map(Map::new(self.arena, said.copied()));
+        let kept = metadata.members().iter().filter(|(name, _)| !SERVERS_METADATA.contains(name));
+        let metadata = Value::Map(Map::new(self.arena, kept.copied()));
         object.with(self.arena, &["metadata"], Some(metadata))
     }
 
@@ -275,11 +275,11 @@ impl<'a> Comparison<'a> {
     fn listed(&self, set: FieldSet<'a>) -> String {
         const MOST: usize = 3;
         let paths = set.leaves(self.arena).paths(self.arena);
-        let mut words: Vec<String> = paths.iter().take(MOST).map(ToString::to_string).collect();
+        let mut texts: Vec<String> = paths.iter().take(MOST).map(ToString::to_string).collect();
         if paths.len() > MOST {
-            words.push(format!("{} more", paths.len() - MOST));
+            texts.push(format!("{} more", paths.len() - MOST));
         }
-        if words.is_empty() { NOTHING.to_owned() } else { words.join(", ") }
+        if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
     }
 }
 
@@ -296,7 +296,7 @@ fn name(entry: &Value<'_>) -> String {
     members.map(|member| text(*entry, member)).join(" ").trim_end().to_owned()
 }
 
-/// Whether an object was created before the time of one of its owners. In a creation, the server notes the owner first.
+/// Whether an object was created before the time of one of its owners. In a creation, the server records the owner first.
 fn is_older_than_its_owners(object: Value<'_>) -> bool {
     let made = object.at(&["metadata", "creationTimestamp"]).and_then(|made| made.as_str());
     made.is_some_and(|made| entries(object).iter().any(|entry| time_of(entry) > made))

@@ -50,8 +50,8 @@ impl PreparedWrite {
 pub enum Outcome {
     /// It changes nothing, and wasn't sent.
     Skipped,
-    /// It was stored, or tried in a dry run. Or it was sent all the same and changed nothing: then the object has the revision that
-    /// was read.
+    /// It was stored, or tried in a dry run. Or it was sent although it changes nothing: then the object has the revision that was
+    /// read.
     Stored {
         /// The object as the server returned it.
         object: LiveObject,
@@ -61,7 +61,7 @@ pub enum Outcome {
         /// managers have written since, or there was an object that hadn't been read.
         verdict: Option<Verdict>,
     },
-    /// It was deleted: by a deletion, or by a patch that removes the last finalizer. What is left is kept by finalizers.
+    /// It was deleted: by a deletion, or by a patch that removes the last finalizer. The object, if any, is kept by finalizers.
     Deleted(Option<LiveObject>),
     /// The live object isn't the one that was read: read it again and decide again. Or, if `expected`, an apply without force
     /// got a conflict with other owners, as it will again.
@@ -78,16 +78,16 @@ pub enum Outcome {
         /// Whether that was predicted.
         expected: bool,
     },
-    /// The request or its response was lost. The write may be stored all the same.
+    /// The request or its response was lost. The write may still be stored.
     Failed(ApiError),
 }
 
-/// How often in a row another manager wrote an object first: kept from one try to the next, and begun again once a write is
-/// stored or skipped.
+/// How often in a row another manager wrote an object first. Keep it from one try to the next; start again once a write is stored
+/// or skipped.
 ///
-/// A guarded write is stored only if no other manager writes between the read and the write. Where others write all the time it
+/// A guarded write is stored only if no other manager writes between the read and the write. If others write all the time, it
 /// might never be stored, so after three tries it is sent without the guard that only makes its prediction comparable. A
-/// guard that the request came with stays.
+/// guard of the original request stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(u32);
 
@@ -99,7 +99,7 @@ impl Tries {
         self.0 += 1;
     }
 
-    /// Whether the next write is guarded for the sake of its prediction.
+    /// Whether the next write gets a guard for its prediction.
     pub fn are_guarded(self) -> bool {
         self.0 < Self::MOST_GUARDED
     }
@@ -112,7 +112,7 @@ impl Schemas {
     /// A prediction is right only for the object that it was made for. So a request that can be predicted gets a guard: the
     /// server refuses it if the object has changed since. A request without a prediction keeps the guard it has.
     ///
-    /// If defaults without an owner stand in the way, this is the write that [comes before](PreparedWrite::comes_before).
+    /// If defaults without an owner contradict it, this is the write that [comes before](PreparedWrite::comes_before).
     pub fn prepare(
         &self,
         request: Request,
@@ -174,9 +174,9 @@ impl Schemas {
                 let verdict = comparable
                     .and_then(|forecast| self.check(&write.request, forecast, live, &object, effect));
                 let effects = match forecast {
-                    // An object that existed and wasn't read: what it was before is unknown.
+                    // An object that existed and wasn't read: its earlier state is unknown.
                     Some(Forecast::Stored(stored)) if live.is_some() || verdict.is_some() => {
-                        stored.effects.clone().borne_out(live, &object)
+                        stored.effects.clone().confirmed(live, &object)
                     }
                     _ => Effects::default(),
                 };

@@ -1,7 +1,7 @@
 //! The types of the conditions in a Workload's status.
 //!
 //! Each is an ordinary Kubernetes condition: `status` is `True`, `False` or `Unknown`, `reason` is one word for
-//! programs, `message` is a sentence for people. When a condition has which status is decided by the controller.
+//! programs, `message` is a sentence for people. The controller decides their statuses.
 
 /// `True` when the Workload runs as its spec says: every child is applied and the Deployment is available.
 /// This is the one to wait for: `kubectl wait --for=condition=Ready bwl/<name>`.

@@ -1,7 +1,7 @@
 //! The `CustomResourceDefinition` of the Workload, as a cluster installs it.
 //!
-//! The derived schema knows our own types. Here it gets what a derive can't know: the schemas of the built-in types, and
-//! a merge rule on every map and struct that doesn't say one.
+//! The derived schema has our own types. This module adds what a derive can't: the schemas of the built-in types, and a merge rule
+//! for every map and struct without one.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -22,7 +22,7 @@ pub fn workload_crd() -> CustomResourceDefinition {
             complete_own(schema);
             // With a status subresource the API server allows no merge rule at the root, and needs none.
             schema.x_kubernetes_map_type = None;
-            // By this, kstatus sees that a new Workload wasn't reconciled yet.
+            // With this default, kstatus reads that a new Workload wasn't reconciled yet.
             if let Some(status) = schema.properties.as_mut().and_then(|all| all.get_mut("status")) {
                 status.default = Some(JSON(json!({"observedGeneration": -1})));
             }
@@ -47,13 +47,13 @@ pub fn workload_crd_yaml() -> Result<String, serde_norway::Error> {
 const NEVER_EMPTY: [&str; 4] = ["service", "autoscaling", "disruptionBudget", "external"];
 
 /// Completes the schema of our own types: a struct or map merges field by field unless its field says otherwise. A map, a list
-/// or a struct that may be empty may be `null`, since that is what the API server makes of one that a server-side apply
-/// empties; any other field is left out rather than `null`. (The derive allows `null` wherever there is an `Option`; the
-/// rules would have to ask for it everywhere, and a server-side apply that sets it owns a field that has no value.) The line
-/// breaks of our comments go, so that `kubectl explain` can set its own.
+/// or a struct that may be empty may be `null`, since the API server stores that when a server-side apply
+/// empties one; any other field is left out rather than `null`. (The derive allows `null` for every `Option`; the rules would
+/// have to check for it everywhere, and a server-side apply that sets it owns a field without a value.) The line breaks of our
+/// comments are removed, so that `kubectl explain` can set its own.
 fn complete_own(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
-    // A field of which something is unknown is refused when the Workload is read.
+    // Baton refuses unknown fields when it reads the Workload.
     if let Some(JSONSchemaPropsOrBool::Bool(_)) = schema.additional_properties {
         schema.additional_properties = None;
     }
@@ -85,7 +85,7 @@ fn complete_own(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// Puts the schema of a built-in type at a path, under the description that our field has. `[]` is a list's item.
+/// Puts the schema of a built-in type at a path, with our field's description. `[]` is a list's item.
 fn embed(schema: &mut JSONSchemaProps, path: &[&str], builtin: &JSONSchemaProps) {
     let place = path.iter().fold(schema, |schema, step| {
         let child = match (*step, schema.items.as_mut()) {

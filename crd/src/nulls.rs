@@ -1,11 +1,11 @@
-//! `null` in a Workload. The API server leaves it where a server-side apply empties a map, a list or a struct that somebody
-//! else owns a part of.
+//! `null` in a Workload. The API server stores it when a server-side apply empties a map, a list or a struct of which another
+//! manager owns a part.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads `null` as what is left out.
+/// Reads `null` as absent.
 pub(crate) fn absent<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

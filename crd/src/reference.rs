@@ -81,7 +81,7 @@ pub fn render() -> Result<String, fmt::Error> {
     Ok(page.replacen("## How to read", &format!("{}## How to read", contents(&page)?), 1))
 }
 
-/// The sections with their subsections, a line each, as every long page has them.
+/// The contents: one line for each section with its subsections, as on every long page.
 fn contents(page: &str) -> Result<String, fmt::Error> {
     let mut contents = "<!-- contents -->\n".to_owned();
     for line in page.lines() {
@@ -128,7 +128,7 @@ fn columns(page: &mut String, version: &CustomResourceDefinitionVersion) -> fmt:
     writeln!(page)
 }
 
-/// The section of an object, and after it those of the objects in it.
+/// The section of an object, followed by those of the objects in it.
 fn object(page: &mut String, path: &str, schema: &JSONSchemaProps) -> fmt::Result {
     let level = if path.contains(['.', '[']) { "###" } else { "##" };
     writeln!(page, "{level} {path}\n")?;
@@ -169,7 +169,7 @@ fn anchor(heading: &str) -> String {
 /// The description of a field and of its rules, in a table's cell.
 fn cell(field: &JSONSchemaProps) -> String {
     let description = field.description.as_deref().unwrap_or_default().replace("\n\n", " ");
-    // Those of an object are in its section.
+    // The rules of an object are in its section.
     let rules = field.x_kubernetes_validations.iter().flatten().filter(|_| field.properties.is_none());
     let messages = rules.filter_map(|rule| Some(format!("Rule: {}.", rule.message.as_ref()?)));
     [description].into_iter().chain(messages).collect::<Vec<_>>().join(" ").replace('|', "\\|")
@@ -240,7 +240,7 @@ fn limits(field: &JSONSchemaProps) -> String {
     format!("{range}{length}{pattern}").replace('|', "\\|")
 }
 
-/// What one manager owns of a field, in words; nothing for a scalar.
+/// What one manager owns of a field, as text; empty for a scalar.
 fn merge(field: &JSONSchemaProps) -> String {
     let keys = field.x_kubernetes_list_map_keys.iter().flatten().map(|key| format!("`{key}`"));
     match (field.x_kubernetes_list_type.as_deref(), field.x_kubernetes_map_type.as_deref()) {
@@ -274,7 +274,7 @@ fn merged_lists(page: &mut String, versions: &[CustomResourceDefinitionVersion])
 
 fn shared(schema: &JSONSchemaProps, path: &str, rows: &mut BTreeSet<(String, String)>) {
     for (name, field) in schema.properties.iter().flatten() {
-        // Containers of each sort have the same lists.
+        // All sorts of containers have the same lists.
         let path = match (path, name.as_str()) {
             ("", name) => name.to_owned(),
             ("spec", "initContainers" | "ephemeralContainers") => {

@@ -1,7 +1,7 @@
-//! Defaults that stay when the field that they were derived from is removed, and that stand in the way of an apply.
+//! Defaults that stay when the field that they were derived from is removed, and that contradict an apply.
 //!
-//! What the API server fills in has no owner, and server-side apply removes only what the applier owns. So a default stays, even
-//! where it contradicts the next intent:
+//! A default that the API server fills in has no owner, and server-side apply removes only fields that the applier owns. So a
+//! default stays, even if it contradicts the next intent:
 //!
 //! | an object that was applied with | and then with | without this module |
 //! | --- | --- | --- |
@@ -15,7 +15,7 @@
 //! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: they have no owner, they are
 //! the default of what the object was, and they aren't the default of what it will be. It then prepares another write than
 //! the requested one: a patch of `managedFields` by which the manager comes to own these fields as they are
-//! ([`PreparedWrite::clears`](crate::PreparedWrite)). Nothing else changes by it. The apply after it leaves them out, so
+//! ([`PreparedWrite::clears`](crate::PreparedWrite)). Nothing else changes. The next apply leaves them out, so
 //! the server removes them, and fills in its defaults again. [`Applier`](crate::Applier) sends both. Code that drives the
 //! protocol itself prepares again after a write that [comes before](crate::PreparedWrite::comes_before) the requested one.
 //!
@@ -25,17 +25,17 @@
 //! What comes next changes nothing but the owners: a patch of `managedFields` by which the manager releases the fields that have
 //! a value, if there are any, and the apply.
 //!
-//! Where the manager owns the field already, or the whole struct or list item is removed with it, the apply is enough, and
-//! nothing is claimed. A field of another manager is left to its owner. A field that an admission webhook has set isn't
+//! If the manager owns the field already, or the whole struct or list item is removed with it, the apply is enough, and nothing
+//! is claimed. A field of another manager is left to its owner. A field that an admission webhook has set isn't
 //! touched either: its value isn't the default.
 //!
 //! Which fields these are depends on the API server's code and isn't in its schemas, so it is kept here, by type: a rule for
 //! the pod template of a Deployment holds for any kind that has a pod template. Defaults of custom resources are constants of
 //! their schema and never contradict anything else.
 //!
-//! Left alone is what can't change anyway (a Pod's spec, a Job's `completions`, a claim's `dataSource`), what the server keeps
-//! on purpose (a Service's addresses, ports of nodes and IP families), labels that the server copies from the template of a
-//! Job or a `ReplicationController`, and what is written through a subresource.
+//! Not handled are fields that can't change (a Pod's spec, a Job's `completions`, a claim's `dataSource`), fields that the server
+//! keeps on purpose (a Service's addresses, ports of nodes and IP families), labels that the server copies from the template of
+//! a Job or a `ReplicationController`, and writes through a subresource.
 
 mod rules;
 
@@ -58,7 +58,7 @@ use crate::{
     ownership::reown,
 };
 
-/// How many writes come before an apply at most: fields are claimed, structs emptied, and fields released.
+/// The most writes before an apply: one claims fields, one empties structs, and one releases fields.
 pub(crate) const MOST_BEFORE: usize = 3;
 
 /// A request that has to come before an apply, and the fields that it clears.
@@ -68,7 +68,7 @@ pub(crate) struct First {
     pub(crate) clears: Vec<FieldPath>,
 }
 
-/// An apply that makes something else of the live object.
+/// An apply that changes the live object.
 pub(crate) struct Changing<'a> {
     pub(crate) resource: Resource<'a>,
     pub(crate) release: Release,
@@ -135,16 +135,16 @@ fn is_core(kind: &ApiResource, name: &str) -> bool {
     kind.group.is_empty() && kind.kind == name
 }
 
-/// A struct that an intent has empty, and that the server would drop instead.
+/// A struct that is empty in an intent, and that the server would drop.
 struct Emptied<'a> {
     path: Path<'a>,
     /// What has to be applied instead.
     reset: Json,
-    /// Whether the live struct is that already.
+    /// Whether the live struct is equal to that already.
     is_reset: bool,
 }
 
-/// What the server fills in, with `null` for what a live value has beside.
+/// The fields that the server fills in, with `null` for the other fields of the live value.
 fn reset(live: &Json, filled_in: Json) -> Json {
     match (live, filled_in) {
         (Json::Object(live), Json::Object(mut fields)) => {
@@ -193,7 +193,7 @@ impl<'a> Search<'a> {
         leftovers
     }
 
-    /// Those of the intent's structs that are empty, and that the server would drop instead.
+    /// The empty structs of the intent that the server would drop.
     fn emptied(&self, structs: &[Struct<'a>]) -> Vec<Emptied<'a>> {
         let emptied = |found: &Struct<'a>| {
             let is_empty = found.value.as_map()?.is_empty();
@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
         structs.iter().filter_map(emptied).collect()
     }
 
-    /// What the server fills into the struct at a path, should it be empty.
+    /// What the server fills into the struct at a path if it is empty.
     fn filled_in(&self, path: Path<'a>, structs: &[Struct<'a>], live: &Json) -> Json {
         let rule = || {
             let (PathElement::Field(field), around) = path.elements().split_last()? else { return None };
@@ -218,7 +218,8 @@ impl<'a> Search<'a> {
         rule().map_or_else(|| Json::Object(Map::new()), |rule| (rule.filled_in)(live))
     }
 
-    /// What the server copied from a Secret's `stringData`, which it never stores, and the manager doesn't apply any more.
+    /// The fields that the server copied from a Secret's `stringData`, which it never stores, and that the manager doesn't apply any
+    /// more.
     fn copies_of_string_data(&self, manager: &str) -> Vec<Path<'a>> {
         let (live, predicted) = (self.before.value(), self.after.value());
         let stays = |path: &Path<'a>| {
@@ -248,13 +249,13 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// What these managers own of the predicted object.
+    /// The fields of the predicted object that these managers own.
     fn owned_by(&self, is_one: impl Fn(&str) -> bool) -> FieldSet<'a> {
         let owners = self.owners.iter().filter(|entry| is_one(entry.id().manager));
         owners.fold(FieldSet::default(), |all, owner| all.union(self.arena, owner.fields))
     }
 
-    /// All that the live object has at these paths, as an applier would own it.
+    /// All fields of the live object at these paths, as an applier would own them.
     fn live_fields_at(&self, paths: &[Path<'a>]) -> Option<FieldSet<'a>> {
         let all = self.before.to_set().ok()?.paths(self.arena);
         let is_there = |path: &Path<'a>| paths.iter().any(|top| path.elements().starts_with(top.elements()));

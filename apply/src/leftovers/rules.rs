@@ -1,7 +1,7 @@
 //! The fields that the API server fills in from the other fields of their struct.
 //!
-//! Constant defaults are left out: they are right whatever else changes. So are defaults in what is merged as a whole, which
-//! goes as a whole, those that the server itself brings up to date, and those of fields that can't change.
+//! Constant defaults are left out: they stay right whatever else changes. So are defaults in values that are merged as a whole,
+//! which are removed as a whole, defaults that the server itself updates, and those of fields that can't change.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub(super) struct Rule {
     pub(super) of: &'static str,
     /// The field.
     pub(super) field: &'static str,
-    /// What the server fills in for a struct; the field itself has no part in it.
+    /// What the server fills in for a struct, without regard to the field itself.
     pub(super) default: fn(&Value) -> ServerDefault,
 }
 
@@ -21,7 +21,7 @@ pub(super) enum ServerDefault {
     Absent,
     /// This.
     Value(Value),
-    /// Whatever is there is brought up to date.
+    /// Any value: the server updates it.
     Anything,
 }
 
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
             _ => Absent,
         },
     },
-    // SetDefaults_StatefulSet. With the type given it fills in nothing, but leaves what is there.
+    // SetDefaults_StatefulSet. With the type set, it fills in nothing, but leaves existing values.
     Rule {
         of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
         field: "rollingUpdate",
@@ -130,11 +130,11 @@ pub(super) struct EmptyStruct {
     pub(super) of: &'static str,
     /// The field of that struct which it is.
     pub(super) field: &'static str,
-    /// What it then has, where it had this before.
+    /// What it has afterwards, if it had this before.
     pub(super) filled_in: fn(&Value) -> Value,
 }
 
-/// Those that may be empty, in the order of their files in the API server's sources.
+/// The structs that may be empty, in the order of their files in the API server's sources.
 pub(super) const EMPTY_STRUCTS: &[EmptyStruct] = &[
     // pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment.
     EmptyStruct {
@@ -232,7 +232,7 @@ fn daemon_set_rollout() -> Value {
     json!({"maxSurge": 0, "maxUnavailable": 1})
 }
 
-/// With `maxUnavailable` only where the server has that feature switched on.
+/// With `maxUnavailable` only if the server has that feature turned on.
 fn stateful_set_rollout(before: &Value) -> Value {
     let mut rollout = json!({"partition": 0});
     if before.get("maxUnavailable").is_some() {

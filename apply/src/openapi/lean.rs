@@ -1,7 +1,7 @@
-//! Reads of an OpenAPI document what describes some kinds: their models with all that these refer to, and their paths with the
-//! kind that each operation is about. Descriptions and everything else are left out.
+//! Reads the parts of an OpenAPI document that describe some kinds: their models with everything that these refer to, and their
+//! paths with the kind of each operation. Descriptions and everything else are left out.
 //!
-//! The core group alone publishes a megabyte and a half, which would be held ten times over while it is read.
+//! The core group alone publishes a megabyte and a half, which would take ten times that memory while it is read.
 
 use std::collections::BTreeMap;
 
@@ -43,52 +43,51 @@ struct About {
 /// Reads the parts of a document about these kinds, in any version, and about [`Scale`](is_scale).
 ///
 /// # Errors
-/// When it isn't JSON, or no OpenAPI document.
+/// When it isn't the JSON of an OpenAPI document.
 pub(super) fn read(text: &str, kinds: &[ApiResource]) -> Result<Value, serde_json::Error> {
     let document: Document<'_> = serde_json::from_str(text)?;
-    let is_wanted = |kind: &Value| {
-        is_scale(kind)
-            || kinds.iter().any(|wanted| kind["group"] == wanted.group && kind["kind"] == wanted.kind)
+    let is_requested = |kind: &Value| {
+        is_scale(kind) || kinds.iter().any(|one| kind["group"] == one.group && kind["kind"] == one.kind)
     };
     let mut paths = Map::new();
     for (path, PathItem { get, put, post, patch, delete }) in document.paths {
         let verbs = [("get", get), ("put", put), ("post", post), ("patch", patch), ("delete", delete)];
         let operations = verbs.into_iter().filter_map(|(verb, about)| Some((verb, about?)));
-        let operations: BTreeMap<_, _> = operations.filter(|(_, about)| is_wanted(&about.kind)).collect();
+        let operations: BTreeMap<_, _> = operations.filter(|(_, about)| is_requested(&about.kind)).collect();
         if !operations.is_empty() {
             paths.insert(path, json!(operations));
         }
     }
     let mut lean = json!({"openapi": document.openapi, "paths": paths});
     if let Some(Components { schemas }) = document.components {
-        lean["components"] = json!({"schemas": models(schemas, is_wanted)?});
+        lean["components"] = json!({"schemas": models(schemas, is_requested)?});
     }
     Ok(lean)
 }
 
-/// What the subresource of that name reads and writes, whichever kind it belongs to.
+/// Whether this is the kind that `scale` subresources read and write.
 fn is_scale(kind: &Value) -> bool {
     kind["group"] == "autoscaling" && kind["kind"] == "Scale"
 }
 
-/// The models of the kinds that are wanted, and those that these refer to.
+/// The models of the requested kinds, and those that these refer to.
 fn models(
     mut all: BTreeMap<String, &RawValue>,
-    is_wanted: impl Fn(&Value) -> bool,
+    is_requested: impl Fn(&Value) -> bool,
 ) -> Result<Map<String, Value>, serde_json::Error> {
-    let mut wanted = Vec::new();
+    let mut needed = Vec::new();
     for (name, text) in &all {
         let About { kind: kinds } = serde_json::from_str(text.get())?;
-        if kinds.as_array().into_iter().flatten().any(&is_wanted) {
-            wanted.push(name.clone());
+        if kinds.as_array().into_iter().flatten().any(&is_requested) {
+            needed.push(name.clone());
         }
     }
     let mut models = Map::new();
-    while let Some(name) = wanted.pop() {
+    while let Some(name) = needed.pop() {
         // It may have been read already.
         let Some(text) = all.remove(&name) else { continue };
         let mut model = serde_json::from_str(text.get())?;
-        strip(&mut model, &mut wanted);
+        strip(&mut model, &mut needed);
         models.insert(name, model);
     }
     Ok(models)
@@ -101,7 +100,7 @@ fn strip(schema: &mut Value, references: &mut Vec<String>) {
             if let Some(Value::String(reference)) = members.get("$ref") {
                 references.extend(reference.rsplit('/').next().map(ToOwned::to_owned));
             }
-            // A schema may have a property of this name, which is no text.
+            // A schema may have a property of this name, which isn't a text.
             members.retain(|name, member| !(name == "description" && member.is_string()));
             members.values_mut().for_each(|member| strip(member, references));
         }
@@ -119,7 +118,7 @@ mod tests {
     const KIND: &str = "x-kubernetes-group-version-kind";
 
     #[test]
-    fn what_describes_a_kind_is_kept_and_nothing_else() {
+    fn only_the_parts_that_describe_a_kind_are_kept() {
         let kind = |kind: &str| json!({"group": "apps", "version": "v1", "kind": kind});
         let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
         let document = json!({

@@ -29,7 +29,7 @@ pub enum OpenApiError {
     /// The request failed.
     #[error(transparent)]
     Request(#[from] ApiError),
-    /// The response isn't what it should be.
+    /// The response doesn't have the expected form.
     #[error("the response isn't JSON, or not of the expected form")]
     Json(#[from] serde_json::Error),
 }
@@ -43,7 +43,7 @@ impl Index {
         Ok(serde_json::from_str(&text(client, limit, "/openapi/v3").await?)?)
     }
 
-    /// The URL of the document that describes a kind; none where it isn't served. It has the document's hash in it.
+    /// The URL of the document that describes a kind; none if it isn't served. It contains the document's hash.
     pub fn url(&self, kind: &ApiResource) -> Option<&str> {
         self.paths.get(&document_path(kind)).map(|location| location.url.as_str())
     }
@@ -55,10 +55,10 @@ pub fn document_path(kind: &ApiResource) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// Fetches of the document at a URL what describes these kinds.
+/// Fetches the parts of the document at a URL that describe these kinds.
 ///
 /// # Errors
-/// When the request fails, gets no response within the limit, or the response is no OpenAPI document.
+/// When the request fails, gets no response within the limit, or the response isn't an OpenAPI document.
 pub async fn fetch(
     client: &Client,
     limit: Duration,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_where_their_group_and_version_say() {
+    fn a_documents_path_has_its_group_and_version() {
         assert_eq!(document_path(&ApiResource::erase::<Service>(&())), "api/v1");
         assert_eq!(document_path(&ApiResource::erase::<Deployment>(&())), "apis/apps/v1");
     }

@@ -13,7 +13,7 @@ use crate::{Change, LiveObject, Request, Revision, Target, object::text};
 
 /// The annotation in which client-side `kubectl apply` keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The manager as which client-side `kubectl apply` writes.
+/// The field manager of client-side `kubectl apply`.
 const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const LAST_APPLIED_PATH: Path<'static> =
     Path::new(&[Field("metadata"), Field("annotations"), Field(LAST_APPLIED)]);
@@ -35,9 +35,9 @@ pub struct Migration {
 enum Drops {
     #[default]
     Nothing,
-    /// The one that client-side apply has left.
+    /// The annotation of client-side apply.
     LastApplied,
-    /// The same, where it is the only one.
+    /// The same, if it is the only annotation.
     AllAnnotations,
 }
 
@@ -52,9 +52,9 @@ impl Drops {
 }
 
 impl Migration {
-    /// Makes the manager own what these entries own, as if it had applied it. `None` if there is nothing to do.
+    /// Makes the manager own the fields of these entries, as if it had applied them. `None` if there is nothing to do.
     ///
-    /// What was written through a subresource stays: a status is its writer's. All entries that are taken over have one version
+    /// Entries of a subresource stay: a status belongs to its writer. All entries that are taken over have one version
     /// of the API: that of the manager's own entry, or else `api_version`, or else that of the first.
     pub fn to(
         manager: &str,
@@ -66,7 +66,7 @@ impl Migration {
         (!migration.retired.is_empty()).then_some(migration)
     }
 
-    /// The same, and the annotation that client-side apply has left is removed too.
+    /// The same, and removes the annotation of client-side apply too.
     pub fn from_client_side_apply(
         manager: &str,
         live: &LiveObject,
@@ -118,10 +118,10 @@ impl Migration {
         Self { retired, managed_fields: stays.chain([united]).collect(), drops: Drops::Nothing, revision }
     }
 
-    /// The request, signed by this manager.
+    /// The request, sent as this manager.
     ///
     /// # Errors
-    /// When the patch can't be written, which would be a bug of this crate.
+    /// When the patch can't be written, which would be a bug in this crate.
     pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
         let operations = serde_json::from_value(self.operations())?;
         Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
@@ -146,7 +146,7 @@ impl Migration {
     }
 }
 
-/// Whether client-side apply made an entry: by its name, or because it owns the annotation that client-side apply leaves.
+/// Whether an entry is from client-side apply: by its name, or because it owns the annotation of client-side apply.
 pub fn is_client_side_apply(entry: &Value) -> bool {
     text(entry, "operation") == Some("Update")
         && (text(entry, "manager") == Some(CLIENT_SIDE_APPLY) || owns_last_applied(entry))
@@ -158,7 +158,7 @@ fn owns_last_applied(entry: &Value) -> bool {
     fields.is_some_and(|fields| fields.contains(&LAST_APPLIED_PATH))
 }
 
-/// One entry of the manager's that owns what all of these own, but for the annotation of client-side apply, which is removed.
+/// One entry of the manager that owns the fields of all these, except the annotation of client-side apply, which is removed.
 fn united<'e>(manager: &str, version: &str, entries: impl Iterator<Item = &'e Value> + Clone) -> Value {
     let arena = Arena::new();
     let fields = entries
@@ -173,7 +173,7 @@ fn united<'e>(manager: &str, version: &str, entries: impl Iterator<Item = &'e Va
         "fieldsType": "FieldsV1",
         "fieldsV1": fields.to_fields_v1(),
     });
-    // Times are written in one format, in which the latest is the greatest.
+    // All times have one format, in which the latest is the greatest.
     if let Some(time) = entries.filter_map(|entry| text(entry, "time")).max() {
         united["time"] = time.into();
     }

@@ -41,7 +41,7 @@ pub struct Owner {
     pub operation: Operation,
     /// The subresource that it wrote through, such as `scale`; absent for the object itself.
     pub subresource: Option<String>,
-    /// Where the entry stands in `managedFields`.
+    /// The entry's index in `managedFields`.
     position: usize,
 }
 
@@ -111,13 +111,13 @@ impl Entry<'_> {
     }
 }
 
-/// By what the server keys an entry: `BuildManagerIdentifier` in k8s.io/apimachinery's managedfields.
+/// The key of an entry in the server: `BuildManagerIdentifier` in k8s.io/apimachinery's managedfields.
 fn identity<'e>(entry: &'e Entry<'_>) -> [Option<&'e str>; 4] {
     let api_version = entry.api_version.as_deref().filter(|_| !entry.is_apply());
     [entry.manager.as_deref(), entry.operation.as_deref(), api_version, entry.subresource.as_deref()]
 }
 
-/// Whether the text of a field set has the last field of a path in it. Most don't, and needn't be read to know it.
+/// Whether the text of a field set contains the last field of a path. Most don't, and then needn't be read.
 fn may_name(fields: &str, path: Path<'_>) -> bool {
     match path.elements().last() {
         Some(PathElement::Field(name)) => fields.contains(name) || fields.contains('\\'),
@@ -170,14 +170,14 @@ pub fn hand_over(
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
 }
 
-/// An apply of nothing: the manager releases all that it owns of the object by server-side apply. What no other manager owns is
-/// removed, or gets its default.
+/// An apply of nothing: the manager releases all that it owns of the object by server-side apply. A field without another
+/// owner is removed, or gets its default.
 pub fn release_all(target: Target, live: &LiveObject, manager: impl Into<Cow<'static, str>>) -> Request {
     let intent = nothing_of(&target);
     Request::apply(target, intent, manager, false, &Guard::Unchanged(live.revision()))
 }
 
-/// The least object that can be applied.
+/// The smallest object that can be applied.
 fn nothing_of(target: &Target) -> Value {
     json!({
         "apiVersion": target.resource.api_version,
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::Change;
 
-    /// What is applied to hand this field of a pod over, without what names the pod.
+    /// What is applied to hand this field of a pod over, without the pod's name and kind.
     fn applied(path: &[PathElement<'_>]) -> Option<Value> {
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",
@@ -214,7 +214,7 @@ mod tests {
         let live = LiveObject::from_json(pod).unwrap();
         let target = Target::new(ApiResource::erase::<Pod>(&()), Some("shop".to_owned()), "web");
         let request = hand_over(target, &live, Path::new(path), "temporary")?;
-        let Change::Apply { body, .. } = request.change else { panic!("no apply") };
+        let Change::Apply { body, .. } = request.change else { panic!("it isn't an apply") };
         let mut sent = body.as_object().unwrap().clone();
         sent.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind"));
         sent["metadata"].as_object_mut().unwrap().retain(|name, _| name == "finalizers");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_an_item_is_handed_over_with_the_keys_on_its_way() {
+    fn a_field_of_an_item_is_handed_over_with_the_keys_in_its_path() {
         let app = [("name", Text("app"))];
         let tcp = [("containerPort", Int(80)), ("protocol", Text("TCP"))];
         let path = [Field("spec"), Field("containers"), Key(&app), Field("ports"), Key(&tcp), Field("name")];
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_or_inside_an_atomic_list_is_not_handed_over() {
+    fn absent_fields_and_fields_inside_atomic_lists_are_not_handed_over() {
         let log = [("name", Text("log"))];
         let of_log = |last| [Field("spec"), Field("containers"), Key(&log), Field("args"), last];
         assert_eq!(applied(&of_log(Index(0))), None);

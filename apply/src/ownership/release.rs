@@ -23,7 +23,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Takes a field from these of its owners.
+    /// Takes the field from these owners.
     pub fn new(live: &LiveObject, path: Path<'_>, owners: &[Owner]) -> Self {
         let arena = Arena::new();
         let rest = |owner: &Owner| {
@@ -40,10 +40,10 @@ impl Release {
         }
     }
 
-    /// The request, sent as this manager, which comes to own nothing by it.
+    /// The request, sent as this manager, which doesn't become an owner.
     ///
     /// # Errors
-    /// When the patch can't be written, which would be a bug of this crate.
+    /// When the patch can't be written, which would be a bug in this crate.
     pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
         let operations = serde_json::from_value(self.operations())?;
         Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
@@ -51,7 +51,7 @@ impl Release {
 
     fn operations(&self) -> Value {
         let mut operations = vec![self.revision.test()];
-        // From the last to the first, so that a removal doesn't move those still to come.
+        // From the last to the first, so that a removal doesn't move the next ones.
         for (position, rest) in self.entries.iter().rev() {
             let path = format!("/metadata/managedFields/{position}");
             operations.push(match rest {
@@ -71,7 +71,7 @@ mod tests {
     use crate::ownership::owners;
 
     #[test]
-    fn entries_are_released_from_the_last_to_the_first_behind_a_test_of_the_resource_version() {
+    fn entries_are_released_from_the_last_to_the_first_after_a_test_of_the_resource_version() {
         let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "subresource": "scale", "fieldsV1": fields});
         let replicas = || json!({"f:spec": {"f:replicas": {}}});
         let managed_fields = [

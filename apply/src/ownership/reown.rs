@@ -1,4 +1,4 @@
-//! Changes what a manager has applied, without writing it.
+//! Changes which fields a manager has applied, without writing them.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::{Change, LiveObject, Request, Target, object::text};
 
-/// A JSON patch of `managedFields` after which the manager owns other fields, as if it had applied those with the values that
-/// they have. It counts only for the object as it was read. `None` where the manager has applied in another version of the
-/// API, in which the fields may have other names.
+/// A JSON patch of `managedFields` after which the manager owns other fields, as if it had applied them with their live values. The
+/// server refuses it if the object has changed. `None` if the manager has applied in another version of the API, in which the
+/// fields may have other names.
 pub(crate) fn reown<'a>(
     arena: &'a Arena,
     target: &Target,

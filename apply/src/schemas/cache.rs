@@ -37,11 +37,11 @@ pub struct SchemaStatus {
     pub missing: Vec<ApiResource>,
     /// Whether this refresh changed something.
     pub changed: bool,
-    /// What couldn't be read. What was read before stays in use, but a kind whose own document couldn't be read is missing.
+    /// What couldn't be read. Earlier schemas stay in use, but a kind whose own document couldn't be read is missing.
     pub problems: Vec<SchemaProblem>,
 }
 
-/// Something of the API server that couldn't be read.
+/// A part of the API server that couldn't be read.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("can't read {what} of the API server")]
 pub struct SchemaProblem {
@@ -68,8 +68,8 @@ enum FetchError {
 type Fetched = BTreeMap<String, (String, Arc<Resources>)>;
 
 impl SchemaCache {
-    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Of other kinds nothing is predicted, so
-    /// nothing is skipped and no takeover reported. Each of its requests may take as long as the limit.
+    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Writes of other kinds aren't predicted, so
+    /// nothing is skipped and no takeover reported. `limit` is the time limit of each request.
     pub fn new(client: Client, kinds: impl IntoIterator<Item = ApiResource>, limit: Duration) -> Self {
         let (status, _) = watch::channel(None);
         Self { client, kinds: kinds.into_iter().collect(), limit, status, again: Arc::default() }
@@ -87,7 +87,7 @@ impl SchemaCache {
 
     /// Waits until the first refresh has ended, with or without problems.
     pub async fn ready(&self) {
-        // An error means that the cache is gone, and with it all that use it.
+        // An error means that the cache is gone.
         let _ = self.status().wait_for(Option::is_some).await;
     }
 
@@ -151,7 +151,7 @@ impl SchemaCache {
         changed |= before.as_ref().is_none_or(|before| Some(before.release()) != release);
         let schemas = before.filter(|_| !changed).unwrap_or_else(|| {
             let documents = fetched.iter().map(|(path, (_, resources))| (path.clone(), resources.clone()));
-            // Without the release, its rules would be a guess.
+            // Without the release, its rules aren't known.
             let documents = documents.filter(|_| release.is_some());
             Arc::new(Schemas::new(release.unwrap_or_default(), documents))
         });

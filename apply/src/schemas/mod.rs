@@ -14,7 +14,7 @@ use kube::core::ApiResource;
 pub use self::cache::{SchemaCache, SchemaProblem, SchemaStatus};
 use crate::openapi::document_path;
 
-/// What a cluster serves about some kinds, at one moment.
+/// The schemas of some kinds in a cluster, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas {
     release: Release,

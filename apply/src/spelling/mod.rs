@@ -1,8 +1,8 @@
-//! How the API server spells what it stores: quantities, zero values, and defaults in values that are merged as a whole.
+//! How the API server spells stored values: quantities, zero values, and defaults in values that are merged as a whole.
 //!
-//! An intent with the same values as the live object in another spelling changes nothing, and yet is never a no-op: it
-//! would be sent again and again. [`minimal`] spells an intent as the server will; the rest of this module recognizes what
-//! the server has spelled in its own way.
+//! An intent with the same values as the live object in another spelling changes nothing, but isn't recognized as a no-op: it
+//! would be sent again and again. [`minimal`] spells an intent as the server will; the rest of this module recognizes values
+//! that the server has spelled in its own way.
 
 mod types;
 mod zeros;
@@ -14,15 +14,15 @@ use self::types::Type;
 pub use self::types::Types;
 pub(crate) use self::zeros::unstored;
 
-/// Spells a value of a type as the server stores it, without what means nothing; `None` if nothing is left.
+/// Spells a value of a type as the server stores it, without parts that have no meaning; `None` if nothing is left.
 ///
 /// - `null`, empty lists and empty maps are removed, at any depth. An empty struct stays: `emptyDir: {}` means something,
 ///   `nodeSelector: {}` doesn't. In a map, `null` is an empty text or a quantity of zero.
 /// - Quantities become canonical: `"1"` for `"1000m"` and for `1.0`.
-/// - A zero value is removed where the server treats it as absent, and either fills in its default or keeps it in a value that
+/// - A zero value is removed if the server treats it as absent, and either fills in its default or keeps it in a value that
 ///   is merged as a whole. `hostNetwork: false` stays: the manager that applies it owns it.
 /// - A field that is an old name of another has that one's value, which the server copies to it.
-/// - The server's defaults are added to what is merged as a whole: without them the value would never be live.
+/// - The server's defaults are added to values that are merged as a whole, since the server stores them with the defaults.
 ///
 /// The types are those of the API server that the type's fields come from. A value of a type that isn't among them stays as it
 /// is spelled, with all its objects.
@@ -39,13 +39,13 @@ struct Speller<'t> {
 /// Where a value is.
 #[derive(Clone, Copy)]
 struct Place<'t> {
-    /// The name of its type; empty where it has none.
+    /// The name of its type; empty if it has none.
     name: &'t str,
     /// The keys of the list that it is an item of.
     keys: &'t [String],
-    /// Whether it is a part of what is merged as a whole.
+    /// Whether it is part of a value that is merged as a whole.
     in_atomic: bool,
-    /// How precisely the server keeps it, should it be a quantity.
+    /// How precisely the server stores it if it is a quantity.
     precision: Precision,
 }
 
@@ -120,7 +120,7 @@ impl<'t> Speller<'t> {
     }
 }
 
-/// Old names of fields: the type, the old name, and the field that the server copies to it where both are set.
+/// Old names of fields: the type, the old name, and the field that the server copies to it if both are set.
 /// `Convert_core_PodSpec_To_v1_PodSpec` in pkg/apis/core/v1/conversion.go.
 const OLD_NAMES: &[(&str, &str, &str)] =
     &[("io.k8s.api.core.v1.PodSpec", "serviceAccount", "serviceAccountName")];
@@ -133,7 +133,7 @@ fn copy(of: &str, members: &mut Map<String, Value>) {
     }
 }
 
-/// A quantity as the server stores it. A text that is none is left for the server to refuse.
+/// A quantity as the server stores it. A text that isn't a quantity stays, for the server to refuse.
 fn canonical(value: Value, precision: Precision) -> Value {
     let text = match &value {
         Value::String(text) => text.clone(),
@@ -143,7 +143,7 @@ fn canonical(value: Value, precision: Precision) -> Value {
     quantity::canonical(&text, precision).map_or(value, Value::String)
 }
 
-/// Whether a predicted value differs from the live one only in zero values that aren't there. The server doesn't store those:
+/// Whether a predicted value differs from the live one only in zero values that are absent there. The server doesn't store those:
 /// `readOnly: false` in an apply is absent from the object, and owned.
 pub(crate) fn has_only_zeros_more(predicted: &Value, live: &Value) -> bool {
     match (predicted, live) {
@@ -163,12 +163,12 @@ pub(crate) fn has_only_zeros_more(predicted: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether a value is what the server makes of the predicted one: quantities may be spelled in another way, zero values be
-/// left out, empty texts treated as absent, and defaults filled in below it.
+/// Whether the server stores the predicted value like this: quantities may be spelled in another way, zero values left out, empty
+/// texts treated as absent, and defaults filled in below it.
 pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
     let Some(stored) = stored else { return is_zero(predicted) };
     match (predicted, stored) {
-        // What an apply empties becomes null, and the server makes of that a struct with nothing in it.
+        // A field that an apply empties becomes null, and the server stores that as an empty struct.
         (Value::Null, stored) => is_zero(stored),
         (Value::Object(ours), Value::Object(theirs)) => {
             ours.iter().all(|(name, ours)| is_filled_in(ours, theirs.get(name)))
@@ -195,7 +195,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// The same of a value that has nothing in it.
+/// The same for a value without parts.
 fn is_zero_scalar(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default)]
 pub struct Types(HashMap<String, Type>);
 
-/// What is known of a value.
+/// What is known about a value.
 #[derive(Clone, Debug)]
 pub(super) enum Type {
-    /// Nothing that matters here.
+    /// Nothing that matters for spelling.
     Unknown,
     Text,
     /// Such as `500m`.

@@ -9,12 +9,12 @@ use baton_merge::{
 };
 use serde_json::{Map, Value};
 
-/// By type, the fields whose Go type is no pointer and that aren't written when they are zero: `omitempty` in k8s.io/api.
-/// `e2e/controlplane/types` makes the file from the types.
+/// By type, the fields whose Go type isn't a pointer and that aren't written when they are zero: `omitempty` in k8s.io/api.
+/// `e2e/controlplane/types` writes the file from the types.
 static OMITTED_WHEN_ZERO: LazyLock<HashMap<String, Vec<String>>> =
     LazyLock::new(|| serde_json::from_str(include_str!("zeros.json")).unwrap_or_default());
 
-/// Of these, the ones that the server then fills its default in: `SetDefaults_*` in pkg/apis/*/defaults.go.
+/// The fields among these that then get a default from the server: `SetDefaults_*` in pkg/apis/*/defaults.go.
 const DEFAULTED_WHEN_ZERO: &[(&str, &[&str])] = &[
     ("io.k8s.api.apps.v1.DeploymentStrategy", &["type"]),
     (
@@ -46,7 +46,7 @@ const DEFAULTED_WHEN_ZERO: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What the server fills into structs that are merged as a whole: the type, a field in it, and the field's default as JSON.
+/// The fields that the server fills into structs that are merged as a whole: the type, a field in it, and the field's default as JSON.
 const FILLED_IN: &[(&str, &str, &str)] = &[
     ("io.k8s.api.core.v1.FileKeySelector", "optional", "false"),
     ("io.k8s.api.core.v1.ObjectFieldSelector", "apiVersion", r#""v1""#),
@@ -55,8 +55,8 @@ const FILLED_IN: &[(&str, &str, &str)] = &[
     ("io.k8s.api.core.v1.TypedLocalObjectReference", "apiGroup", "null"),
 ];
 
-/// Whether a field is the same as absent, and can't be live as it is: the server stores nothing, in what is merged as a whole,
-/// or fills in its default.
+/// Whether a field means the same as absent, and is never stored like this: the server stores nothing, in a value that is merged
+/// as a whole, or fills in its default.
 pub(super) fn is_absent(of: &str, field: &str, value: &Value, is_part: bool) -> bool {
     is_zero(value)
         && OMITTED_WHEN_ZERO.get(of).is_some_and(|fields| fields.iter().any(|name| name == field))
@@ -66,7 +66,7 @@ pub(super) fn is_absent(of: &str, field: &str, value: &Value, is_part: bool) -> 
                 .any(|(defaulted, fields)| *defaulted == of && fields.contains(&field)))
 }
 
-/// The fields of an object that the server doesn't store, since they are zero. What is merged as a whole isn't searched.
+/// The fields of an object that the server doesn't store because they are zero. Values that are merged as a whole aren't searched.
 pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a> {
     let named = |(name, fields): (&String, &'static Vec<String>)| Some((object.type_named(name)?, fields));
     let types: HashMap<_, _> = OMITTED_WHEN_ZERO.iter().filter_map(named).collect();
@@ -79,7 +79,7 @@ pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a>
     FieldSet::of_paths(arena, paths)
 }
 
-/// Adds what the server fills into a struct that is merged as a whole.
+/// Adds the fields that the server fills into a struct that is merged as a whole.
 pub(super) fn fill_in(of: &str, members: &mut Map<String, Value>) {
     for (_, field, default) in FILLED_IN.iter().filter(|(filled, ..)| *filled == of) {
         members.entry(*field).or_insert_with(|| serde_json::from_str(default).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! A cluster as far as writes to single objects go: the merge core with the schemas of a real API server.
+//! A cluster for writes to single objects: the merge core with the schemas of a real API server.
 
 use std::sync::{Arc, LazyLock};
 
@@ -45,7 +45,7 @@ pub fn services() -> ApiResource {
     ApiResource::erase::<Service>(&())
 }
 
-/// The time of writes that were made before the test's.
+/// The time of writes before the test's.
 pub fn earlier() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
 }
@@ -65,7 +65,7 @@ pub fn object(kind: &ApiResource, spec: &Value) -> Value {
     })
 }
 
-/// A Deployment with one container of these fields beside its name.
+/// A Deployment with one container that has a name and these fields.
 pub fn deployment(container: &Value) -> Value {
     let mut app = json!({"name": "app"});
     for (name, value) in container.as_object().unwrap() {
@@ -83,12 +83,12 @@ pub fn apply(body: &Value, manager: &'static str, force: bool) -> Request {
     Request::apply(target(body), body.clone(), manager, force, &Guard::Nothing)
 }
 
-/// As a controller applies.
+/// An apply by a controller.
 pub fn forced(body: &Value) -> Request {
     apply(body, MANAGER, true)
 }
 
-/// What the API server stores, from nothing to one forced apply after another.
+/// What the API server stores after these forced applies.
 pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
     let after = applies.iter().fold(None, |before: Option<LiveObject>, (manager, body)| {
         Some(response(&apply(body, manager, true), before.as_ref(), earlier()))
@@ -96,7 +96,7 @@ pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
     after.unwrap()
 }
 
-/// The response to a request, as it is predicted: that of a server that fills in nothing.
+/// The predicted response to a request, from a server that fills in nothing.
 pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -> LiveObject {
     match schemas().forecast(request, before, at).unwrap() {
         Forecast::NoOp => before.unwrap().clone(),
@@ -105,7 +105,7 @@ pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -
     }
 }
 
-/// The object with something changed in its JSON, such as what the API server fills in.
+/// The object with a change of its JSON, such as a default that the API server fills in.
 pub fn but(live: &LiveObject, change: impl FnOnce(&mut Value)) -> LiveObject {
     let mut object = live.as_json().clone();
     change(&mut object);

@@ -1,4 +1,4 @@
-//! What a request will do, told before it is sent: by the objects on one side and the forecast on the other.
+//! Predictions of what a request will do: the objects on one side and the forecast on the other.
 
 use crate::common::{
     apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target,
@@ -30,7 +30,7 @@ fn is_noop(live: &LiveObject, body: &Value) -> bool {
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 
 #[test]
-fn an_apply_of_what_is_live_and_owned_does_nothing() {
+fn an_apply_of_live_and_owned_values_changes_nothing() {
     let body = deployment(&json!({"image": "app:1", "args": ["-v"], "env": [{"name": "A", "value": "1"}]}));
     let live = stored(&[("baton", &body)]);
     assert!(is_noop(&live, &body));
@@ -40,17 +40,17 @@ fn an_apply_of_what_is_live_and_owned_does_nothing() {
         object["spec"]["template"]["spec"]["containers"][0]["terminationMessagePolicy"] = json!("File");
         object["status"] = json!({"replicas": 1});
     });
-    assert!(is_noop(&with_defaults, &body), "what the server fills in is nobody's");
+    assert!(is_noop(&with_defaults, &body), "defaults of the server have no owner");
 }
 
 #[test]
-fn what_is_live_and_not_owned_yet_has_to_be_sent() {
+fn an_apply_of_live_values_that_are_not_owned_yet_has_to_be_sent() {
     let body = deployment(&json!({"image": "app:1"}));
-    assert!(!is_noop(&stored(&[("somebody", &body)]), &body));
+    assert!(!is_noop(&stored(&[("other", &body)]), &body));
 }
 
 #[test]
-fn a_changed_field_is_told_by_its_path_alone() {
+fn a_changed_field_is_reported_by_its_path_only() {
     let live = stored(&[("baton", &deployment(&json!({"image": "app:1", "args": ["-v"]})))]);
     let after = deployment(&json!({"image": "app:2", "args": ["-v"]}));
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_changed_field_is_told_by_its_path_alone() {
 }
 
 #[test]
-fn what_the_server_drops_each_time_is_not_set_again() {
+fn a_value_that_the_server_always_drops_is_not_reported_as_set() {
     let body = |image: &str| deployment(&json!({"image": image, "env": [{"name": "A", "value": ""}]}));
     let live = but(&stored(&[("baton", &body("app:1"))]), |object| {
         let env = &mut object["spec"]["template"]["spec"]["containers"][0]["env"][0];
@@ -70,9 +70,9 @@ fn what_the_server_drops_each_time_is_not_set_again() {
 }
 
 #[test]
-fn a_creation_sets_every_field_but_those_that_say_which_object_it_is() {
+fn a_creation_sets_every_field_except_those_that_identify_the_object() {
     let service = object(&services(), &json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
-    let Forecast::Stored(stored) = forecast(&forced(&service), None) else { panic!("it would be made") };
+    let Forecast::Stored(stored) = forecast(&forced(&service), None) else { panic!("it would be created") };
     assert!(stored.changed);
     assert_eq!(texts(&stored.effects.sets), [".spec.type", r#".spec.ports[port=80,protocol="TCP"].port"#]);
     let Effects { removes, takes, releases, .. } = stored.effects;
@@ -80,7 +80,7 @@ fn a_creation_sets_every_field_but_those_that_say_which_object_it_is() {
 }
 
 #[test]
-fn the_unforced_temporary_manager_meets_the_autoscaler_in_a_conflict() {
+fn the_unforced_temporary_manager_gets_a_conflict_with_the_autoscaler() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("autoscaler", &with(5))]);
     let unforced = apply(&with(3), "temporary", false);
@@ -88,18 +88,18 @@ fn the_unforced_temporary_manager_meets_the_autoscaler_in_a_conflict() {
     assert_eq!(message, r#"Apply failed with 1 conflict: conflict with "autoscaler": .spec.replicas"#);
 
     let same = apply(&with(5), "temporary", false);
-    assert!(matches!(forecast(&same, Some(&live)), Forecast::Stored(_)), "the same number is shared");
+    assert!(matches!(forecast(&same, Some(&live)), Forecast::Stored(_)), "the same replica count is shared");
 }
 
 #[test]
-fn what_the_schema_refuses_is_refused_in_words() {
+fn an_apply_that_does_not_fit_the_schema_is_refused_with_a_message() {
     let body = object(&deployments(), &json!({"replicas": "three"}));
     let Forecast::Refused(message) = forecast(&forced(&body), None) else { panic!("it would be stored") };
     assert!(message.contains(".spec.replicas"), "{message}");
 }
 
 #[test]
-fn a_field_that_is_taken_is_told_with_its_manager_and_both_values() {
+fn a_takeover_is_reported_with_the_manager_and_both_values() {
     let live = stored(&[
         ("baton", &deployment(&json!({"image": "app:1"}))),
         ("rogue", &deployment(&json!({"image": "evil:1"}))),
@@ -114,7 +114,7 @@ fn a_field_that_is_taken_is_told_with_its_manager_and_both_values() {
 }
 
 #[test]
-fn nothing_secret_is_told_of_an_environment_variable_that_is_taken() {
+fn a_takeover_of_an_environment_variable_shows_no_value() {
     let with =
         |value: &str| deployment(&json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]}));
     let live = stored(&[("baton", &with("hunter1")), ("rogue", &with("hunter2"))]);
@@ -130,7 +130,7 @@ fn nothing_secret_is_told_of_an_environment_variable_that_is_taken() {
 }
 
 #[test]
-fn what_a_manager_holds_twice_is_taken_from_it_once() {
+fn a_field_that_a_manager_owns_twice_is_one_takeover() {
     let live = stored(&[
         ("baton", &deployment(&json!({"image": "app:1"}))),
         ("kubectl", &deployment(&json!({"image": "app:2"}))),
@@ -145,7 +145,7 @@ fn what_a_manager_holds_twice_is_taken_from_it_once() {
 }
 
 #[test]
-fn what_the_writer_takes_from_itself_by_another_operation_is_no_takeover() {
+fn a_field_that_the_writer_owns_by_another_operation_is_not_a_takeover() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = but(&stored(&[("baton", &with(3)), ("other", &with(4))]), |object| {
         for entry in object["metadata"]["managedFields"].as_array_mut().unwrap() {
@@ -160,7 +160,7 @@ fn what_the_writer_takes_from_itself_by_another_operation_is_no_takeover() {
 }
 
 #[test]
-fn of_what_goes_as_a_whole_only_its_own_path_is_told() {
+fn an_item_that_is_removed_as_a_whole_is_reported_by_its_own_path_only() {
     let variables = |names: &[&str]| {
         let env: Vec<Value> = names.iter().map(|name| json!({"name": name, "value": "x"})).collect();
         deployment(&json!({"image": "app:1", "env": env}))
@@ -170,11 +170,11 @@ fn of_what_goes_as_a_whole_only_its_own_path_is_told() {
         ["A", "C"].map(|name| format!(r#".spec.template.spec.containers[name="app"].env[name="{name}"]"#));
     let effects = effects(Some(&live), &variables(&["B"]));
     assert_eq!(texts(&effects.removes), removed);
-    assert!(effects.releases.is_empty(), "what goes isn't released: {:?}", effects.releases);
+    assert!(effects.releases.is_empty(), "removed fields aren't released: {:?}", effects.releases);
 }
 
 #[test]
-fn what_another_manager_loses_with_a_removed_item_is_taken_and_has_no_value_any_more() {
+fn another_managers_field_in_a_removed_item_is_a_takeover_without_a_new_value() {
     let container = |name: &str, fields: &Value| {
         let mut container = fields.clone();
         container["name"] = json!(name);
@@ -203,7 +203,7 @@ fn what_another_manager_loses_with_a_removed_item_is_taken_and_has_no_value_any_
 }
 
 #[test]
-fn what_somebody_else_owns_too_stays_and_is_released() {
+fn a_field_with_another_owner_stays_and_is_released() {
     let with = |spec: &Value| object(&deployments(), spec);
     let both = with(&json!({"replicas": 3, "minReadySeconds": 5}));
     let live = stored(&[("baton", &both), ("other", &with(&json!({"replicas": 3})))]);
@@ -223,7 +223,7 @@ fn a_zero_that_the_server_does_not_store_is_sent_once() {
         container.as_object_mut().unwrap().remove("tty");
         container["env"][0].as_object_mut().unwrap().remove("value");
     });
-    assert!(is_noop(&live, &body), "it was said before");
+    assert!(is_noop(&live, &body), "it repeats the apply before");
 
     let mut more = zeros.clone();
     more["stdin"] = json!(false);
@@ -234,7 +234,7 @@ fn a_zero_that_the_server_does_not_store_is_sent_once() {
 }
 
 #[test]
-fn a_zero_in_an_atomic_list_is_sent_since_nobody_owns_it_by_itself() {
+fn a_zero_in_an_atomic_list_is_sent_because_it_has_no_owner_of_its_own() {
     let with = |toleration: &Value| {
         let template = json!({"spec": {"containers": [{"name": "app"}], "tolerations": [toleration]}});
         object(&deployments(), &json!({"template": template}))
@@ -244,7 +244,7 @@ fn a_zero_in_an_atomic_list_is_sent_since_nobody_owns_it_by_itself() {
 }
 
 #[test]
-fn a_zero_in_the_place_of_another_value_is_a_change() {
+fn a_zero_instead_of_another_value_is_a_change() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     assert!(!is_noop(&stored(&[("baton", &with(3))]), &with(0)));
 }
@@ -265,7 +265,7 @@ fn another_order_of_containers_is_a_change() {
 }
 
 #[test]
-fn a_patch_of_managed_fields_takes_a_name_out_and_leaves_the_object() {
+fn a_patch_of_managed_fields_removes_a_manager_and_changes_nothing_else() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("stale", &with(3))]);
     let entries = live.as_json()["metadata"]["managedFields"].as_array().unwrap();
@@ -300,7 +300,7 @@ fn a_patch_of_managed_fields_takes_a_name_out_and_leaves_the_object() {
 }
 
 #[test]
-fn without_a_schema_nothing_is_said_of_an_apply() {
+fn without_a_schema_an_apply_is_not_predicted() {
     let none = Schemas::new(Release::new(36, 3), []);
     let forecast = none.forecast(&forced(&deployment(&json!({"image": "app:1"}))), None, now());
     assert!(matches!(forecast, Err(ForecastError::NoSchema(_))), "{forecast:?}");

@@ -1,4 +1,4 @@
-//! Defaults that would stand in the way of an apply are owned first, and removed by the apply.
+//! Defaults that contradict an apply are claimed first, and removed by the apply.
 
 use crate::common::{but, deployment, deployments, forced, now, object, response, schemas, stored};
 use baton_apply::{Change, FieldPath, Forecast, Guard, LiveObject, Request, Tries};
@@ -9,7 +9,7 @@ fn clears(live: &LiveObject, intent: &Value) -> Vec<FieldPath> {
     schemas().prepare(forced(intent), Some(live), Tries::default(), now()).clears
 }
 
-/// The live object after the claim and after the intent, and how many writes that took.
+/// The live object after the claim and the intent, and the count of writes.
 fn applied(live: &LiveObject, intent: &Value) -> (LiveObject, usize) {
     let (mut live, mut writes) = (live.clone(), 0);
     loop {
@@ -39,7 +39,7 @@ fn with_defaulted_strategy(body: &Value) -> LiveObject {
 }
 
 #[test]
-fn a_default_that_contradicts_the_intent_is_owned_as_it_is_and_then_removed() {
+fn a_default_that_contradicts_the_intent_is_claimed_unchanged_and_then_removed() {
     for before in [None, Some("RollingUpdate")] {
         let live = with_defaulted_strategy(&strategy(before));
         let write =
@@ -49,7 +49,7 @@ fn a_default_that_contradicts_the_intent_is_owned_as_it_is_and_then_removed() {
         let Change::Patch { .. } = write.request.change else { panic!("{:?}", write.request) };
 
         let claimed = response(&write.request, Some(&live), now());
-        assert_eq!(claimed.get(&["spec"]), live.get(&["spec"]), "nothing changes but who owns it");
+        assert_eq!(claimed.get(&["spec"]), live.get(&["spec"]), "only its owner changes");
         let surge = FieldPath::spelled(".spec.strategy.rollingUpdate.maxSurge");
         assert!(claimed.is_owned_by("baton", &surge) && !live.is_owned_by("baton", &surge));
 
@@ -59,7 +59,7 @@ fn a_default_that_contradicts_the_intent_is_owned_as_it_is_and_then_removed() {
 }
 
 #[test]
-fn one_apply_suffices_for_what_is_owned_or_goes_with_the_struct_around_it() {
+fn one_apply_removes_a_default_that_is_owned_or_in_a_removed_struct() {
     let mut owned = strategy(Some("RollingUpdate"));
     owned["spec"]["strategy"]["rollingUpdate"] = json!({"maxSurge": 1});
     let live = but(&stored(&[("baton", &owned)]), |object| {
@@ -72,14 +72,14 @@ fn one_apply_suffices_for_what_is_owned_or_goes_with_the_struct_around_it() {
 }
 
 #[test]
-fn a_field_that_another_manager_owns_is_left_to_it() {
+fn a_field_of_another_manager_is_not_claimed() {
     let theirs = object(&deployments(), &json!({"strategy": {"rollingUpdate": {"maxSurge": "25%"}}}));
     let live = stored(&[("baton", &strategy(Some("RollingUpdate"))), ("other", &theirs)]);
     assert!(clears(&live, &strategy(Some("Recreate"))).is_empty());
 }
 
 #[test]
-fn what_is_no_default_of_the_server_is_left_alone() {
+fn a_value_that_is_not_the_servers_default_is_not_claimed() {
     let body = |image: &str| deployment(&json!({"image": image}));
     let live = |policy: &str| {
         but(&stored(&[("baton", &body("app"))]), |object| {
@@ -93,7 +93,7 @@ fn what_is_no_default_of_the_server_is_left_alone() {
 }
 
 #[test]
-fn a_struct_that_is_emptied_is_emptied_by_one_change_of_the_object() {
+fn a_struct_is_emptied_by_a_single_change_of_the_object() {
     let body = |context: Value| deployment(&json!({"image": "app:1", "securityContext": context}));
     let live = stored(&[("baton", &body(json!({"runAsUser": 1, "runAsGroup": 2})))]);
     let intent = body(json!({}));
@@ -104,7 +104,7 @@ fn a_struct_that_is_emptied_is_emptied_by_one_change_of_the_object() {
     let applied = &body["spec"]["template"]["spec"]["containers"][0]["securityContext"];
     assert_eq!(applied, &json!({"runAsGroup": null, "runAsUser": null}));
 
-    // The server stores no null in what its type has no pointer for, and none of a pointer that is null.
+    // The server stores no null: its types have no pointer there, or the pointer is nil.
     let emptied = but(&response(&write.request, Some(&live), now()), |object| {
         object["spec"]["template"]["spec"]["containers"][0]["securityContext"] = json!({});
     });
@@ -116,7 +116,7 @@ fn a_struct_that_is_emptied_is_emptied_by_one_change_of_the_object() {
 }
 
 #[test]
-fn a_struct_is_emptied_of_what_the_server_fills_in_by_giving_it_up() {
+fn defaults_in_an_emptied_struct_are_released() {
     let body = |source: Value| {
         let mut body = deployment(&json!({"image": "app:1"}));
         body["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "downwardAPI": source}]);
@@ -140,14 +140,14 @@ fn a_struct_is_emptied_of_what_the_server_fills_in_by_giving_it_up() {
 }
 
 #[test]
-fn a_map_that_is_emptied_goes_by_the_apply_alone() {
+fn a_map_is_emptied_by_the_apply_alone() {
     let body = |labels: Value| object(&deployments(), &json!({"template": {"metadata": {"labels": labels}}}));
     let live = stored(&[("baton", &body(json!({"app": "web"})))]);
     assert!(clears(&live, &body(json!({}))).is_empty(), "null would be an empty text in a map");
 }
 
 #[test]
-fn who_has_never_applied_gets_an_entry_of_its_own() {
+fn a_manager_that_has_never_applied_gets_its_own_entry() {
     let live = but(&with_defaulted_strategy(&strategy(None)), |object| {
         object["metadata"]["managedFields"][0]["manager"] = "kubectl-create".into();
         object["metadata"]["managedFields"][0]["operation"] = "Update".into();
@@ -157,7 +157,7 @@ fn who_has_never_applied_gets_an_entry_of_its_own() {
 }
 
 #[test]
-fn a_claim_is_as_unforced_as_its_apply_and_counts_for_the_object_that_was_read() {
+fn a_claim_of_an_unforced_apply_is_valid_only_for_the_object_that_was_read() {
     let live = with_defaulted_strategy(&strategy(None));
     let intent = strategy(Some("Recreate"));
     let guard = Guard::SameObject("made-up".into());

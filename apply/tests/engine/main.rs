@@ -1,4 +1,4 @@
-//! What the engine predicts, and what it makes of responses, on the schemas of a real API server.
+//! The engine's predictions and its verdicts on responses, with the schemas of a real API server.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! The write protocol without I/O: what is guarded, and whether a response is what was forecast.
+//! The write protocol without I/O: which writes are guarded, and whether a response is as predicted.
 
 use crate::common::{
     apply, but, deployment, deployments, forced, now, object, response, schemas, stored, target,
@@ -11,11 +11,11 @@ use jiff::ToSpan;
 use kube::core::Status;
 use serde_json::{Value, json};
 
-/// A write and what the API server makes of it.
+/// A write and the API server's response.
 struct Written {
     base: Option<LiveObject>,
     write: PreparedWrite,
-    /// The response of a server that does what was predicted and no more.
+    /// The response of a server that does exactly what was predicted.
     response: LiveObject,
 }
 
@@ -33,7 +33,7 @@ impl Written {
         Self::new(forced(&deployment(&json!({"image": "app:2", "tty": true}))), Some(base))
     }
 
-    /// An apply that changes nothing, and is sent nevertheless.
+    /// An apply that changes nothing, and is sent anyway.
     fn noop() -> Self {
         let body = deployment(&json!({"image": "app:1"}));
         let written = Self::new(forced(&body), Some(stored(&[("baton", &body)])));
@@ -55,7 +55,7 @@ impl Written {
     }
 }
 
-/// The request as it is made for an object that was read: it never makes another one.
+/// The request for an object that was read: it never creates another one.
 fn of_seen(request: Request, live: Option<&LiveObject>) -> Request {
     let (Some(live), Change::Apply { body, manager, force }) = (live, &request.change) else {
         return request;
@@ -81,7 +81,7 @@ fn container(object: &mut Value) -> &mut Value {
 
 /// The places where the response differs.
 fn places(verdict: Option<Verdict>) -> Vec<String> {
-    let Some(Verdict::Mismatch(differences)) = verdict else { panic!("{verdict:?} is no mismatch") };
+    let Some(Verdict::Mismatch(differences)) = verdict else { panic!("{verdict:?} isn't a mismatch") };
     differences.into_iter().map(|difference| difference.place).collect()
 }
 
@@ -93,7 +93,7 @@ fn a_response_as_predicted_matches() {
 }
 
 #[test]
-fn what_the_server_fills_in_where_nobody_owns_is_no_mismatch() {
+fn defaults_in_fields_without_an_owner_are_not_a_mismatch() {
     let verdict = Written::update().verdict(|object| {
         container(object)["imagePullPolicy"] = json!("IfNotPresent");
         object["spec"]["replicas"] = json!(1);
@@ -103,19 +103,19 @@ fn what_the_server_fills_in_where_nobody_owns_is_no_mismatch() {
 }
 
 #[test]
-fn a_value_that_the_server_spells_in_its_own_way_is_no_mismatch() {
+fn a_value_that_the_server_spells_in_its_own_way_is_not_a_mismatch() {
     let resources = |cpu: &str| json!({"image": "app:1", "resources": {"limits": {"cpu": cpu}}});
     let written = Written::creation(&resources("0.5"));
-    let answered = |cpu: &str| {
+    let verdict = |cpu: &str| {
         written.verdict(|object| container(object)["resources"] = resources(cpu)["resources"].clone())
     };
-    assert_eq!(answered("500m"), Some(Verdict::ModuloDefaulting));
+    assert_eq!(verdict("500m"), Some(Verdict::ModuloDefaulting));
     let limit = r#".spec.template.spec.containers[name="app"].resources.limits.cpu"#;
-    assert_eq!(places(answered("501m")), [limit]);
+    assert_eq!(places(verdict("501m")), [limit]);
 }
 
 #[test]
-fn a_zero_that_the_server_does_not_store_is_no_mismatch() {
+fn a_zero_that_the_server_does_not_store_is_not_a_mismatch() {
     let written = Written::creation(&json!({"image": "app:1", "tty": false, "workingDir": ""}));
     let verdict = written.verdict(|object| {
         let container = container(object).as_object_mut().unwrap();
@@ -126,7 +126,7 @@ fn a_zero_that_the_server_does_not_store_is_no_mismatch() {
 }
 
 #[test]
-fn a_zero_in_an_item_whose_key_the_server_fills_in_is_no_mismatch() {
+fn a_zero_in_an_item_whose_key_the_server_fills_in_is_not_a_mismatch() {
     let ports = json!([{"containerPort": 80, "hostPort": 0}]);
     let written = Written::creation(&json!({"image": "app:1", "ports": ports}));
     let verdict = written.verdict(|object| {
@@ -136,7 +136,7 @@ fn a_zero_in_an_item_whose_key_the_server_fills_in_is_no_mismatch() {
 }
 
 #[test]
-fn an_empty_text_that_the_server_takes_for_its_default_is_no_mismatch() {
+fn an_empty_text_that_the_server_replaces_by_its_default_is_not_a_mismatch() {
     let written = Written::creation(&json!({"image": "app:1", "imagePullPolicy": ""}));
     let verdict = written.verdict(|object| container(object)["imagePullPolicy"] = json!("Always"));
     assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
@@ -153,7 +153,7 @@ fn another_value_of_an_owned_field_is_a_mismatch_with_both_sides() {
 }
 
 #[test]
-fn an_owned_field_that_is_missing_is_a_mismatch() {
+fn a_missing_owned_field_is_a_mismatch() {
     let verdict = Written::update().verdict(|object| {
         container(object).as_object_mut().unwrap().remove("tty");
     });
@@ -161,7 +161,7 @@ fn an_owned_field_that_is_missing_is_a_mismatch() {
 }
 
 #[test]
-fn no_secret_is_told_of_a_mismatch() {
+fn a_mismatch_shows_no_secret() {
     let written = Written::creation(&json!({"image": "app:1", "env": [{"name": "P", "value": "hunter1"}]}));
     let verdict = written.verdict(|object| container(object)["env"][0]["value"] = json!("hunter2"));
     assert!(matches!(verdict, Some(Verdict::Mismatch(_))));
@@ -175,7 +175,7 @@ fn an_exact_prediction_allows_nothing_else() {
 }
 
 #[test]
-fn somebody_too_many_or_too_few_among_the_owners_is_a_mismatch() {
+fn a_missing_or_additional_owner_is_a_mismatch() {
     let written = Written::update();
     let missing = written.verdict(|object| object["metadata"]["managedFields"] = json!([]));
     assert_eq!(places(missing), ["managedFields of baton Apply apps/v1"]);
@@ -195,7 +195,7 @@ fn somebody_too_many_or_too_few_among_the_owners_is_a_mismatch() {
 }
 
 #[test]
-fn the_time_of_an_entry_that_changes_is_the_servers_and_that_of_another_stays() {
+fn the_time_of_a_changed_entry_is_not_compared_and_others_are() {
     let written = Written::update();
     let at = |object: &mut Value, time: &str| object["metadata"]["managedFields"][0]["time"] = json!(time);
     let later = (now() + 7.seconds()).to_string();
@@ -204,13 +204,13 @@ fn the_time_of_an_entry_that_changes_is_the_servers_and_that_of_another_stays() 
 }
 
 #[test]
-fn a_write_where_nothing_should_be_stored_is_a_mismatch() {
+fn a_stored_write_that_was_predicted_to_change_nothing_is_a_mismatch() {
     let verdict = Written::noop().verdict(|object| object["metadata"]["resourceVersion"] = json!("99"));
     assert_eq!(places(verdict), ["metadata.resourceVersion"]);
 }
 
 #[test]
-fn a_value_that_was_there_in_another_spelling_is_not_stored_again_and_that_is_no_mismatch() {
+fn a_live_value_in_another_spelling_is_not_stored_again_and_is_not_a_mismatch() {
     let resources = |cpu: &str| deployment(&json!({"image": "a", "resources": {"limits": {"cpu": cpu}}}));
     let base = stored(&[("baton", &resources("500m"))]);
     let written = Written::new(forced(&resources("0.5")), Some(base.clone()));
@@ -219,7 +219,7 @@ fn a_value_that_was_there_in_another_spelling_is_not_stored_again_and_that_is_no
 }
 
 #[test]
-fn a_dry_run_is_compared_by_the_object_alone_since_it_stores_no_version() {
+fn a_dry_run_is_compared_without_the_version_because_it_stores_none() {
     let written = Written::update();
     let tried = |change: fn(&mut Value)| {
         verdict_of(written.settled(Ok(Some(but(&written.response, change))), Effect::DryRun))
@@ -232,8 +232,8 @@ fn a_dry_run_is_compared_by_the_object_alone_since_it_stores_no_version() {
 }
 
 #[test]
-fn an_object_that_somebody_else_had_made_is_not_compared_and_nothing_is_known_of_it() {
-    fn made(object: &mut Value, at: &str) {
+fn an_object_that_another_manager_created_first_is_not_compared_and_has_no_known_effects() {
+    fn created(object: &mut Value, at: &str) {
         object["metadata"]["creationTimestamp"] = json!(at);
     }
     let written = Written::creation(&json!({"image": "app:1"}));
@@ -246,8 +246,11 @@ fn an_object_that_somebody_else_had_made_is_not_compared_and_nothing_is_known_of
         }
         other => panic!("{other:?}"),
     };
-    assert!(is_known(|object| made(object, "2026-01-02T04:00:00Z")));
-    assert!(!is_known(|object| made(object, "2026-01-02T03:59:59Z")), "all that the other owned was taken");
+    assert!(is_known(|object| created(object, "2026-01-02T04:00:00Z")));
+    assert!(
+        !is_known(|object| created(object, "2026-01-02T03:59:59Z")),
+        "all fields of the other manager were taken over"
+    );
     assert!(!is_known(|object| {
         let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
         let mut other = entries[0].clone();
@@ -257,8 +260,8 @@ fn an_object_that_somebody_else_had_made_is_not_compared_and_nothing_is_known_of
 }
 
 #[test]
-fn what_only_the_server_can_know_is_no_mismatch() {
-    // A field that somebody owns in a version which the document doesn't have.
+fn a_difference_from_an_uncertain_prediction_is_not_a_mismatch() {
+    // A field with an owner in a version that the document doesn't have.
     let base = but(&stored(&[("baton", &deployment(&json!({"image": "app:1"})))]), |object| {
         object["spec"]["paused"] = json!(true);
         object["metadata"]["managedFields"].as_array_mut().unwrap().push(json!({
@@ -272,7 +275,7 @@ fn what_only_the_server_can_know_is_no_mismatch() {
 }
 
 #[test]
-fn a_refusal_is_expected_only_where_it_was_forecast() {
+fn a_refusal_is_expected_only_if_it_was_predicted() {
     let base = stored(&[("baton", &object(&deployments(), &json!({"replicas": 3})))]);
     let four = apply(&object(&deployments(), &json!({"replicas": 4})), "temporary", false);
     let prepare = |request| {
@@ -300,7 +303,7 @@ fn a_refusal_is_expected_only_where_it_was_forecast() {
     let outcome = Written::update().settled(refusal(), Effect::Stored);
     assert!(
         matches!(outcome, Outcome::Rejected { expected: false, .. }),
-        "quotas and webhooks aren't forecast"
+        "quotas and webhooks aren't predicted"
     );
     let outcome = Written::update().settled(conflict(), Effect::Stored);
     assert!(
@@ -310,7 +313,7 @@ fn a_refusal_is_expected_only_where_it_was_forecast() {
 }
 
 #[test]
-fn only_what_the_response_bears_out_is_reported() {
+fn only_effects_that_the_response_confirms_are_reported() {
     let (ours, theirs) = (deployment(&json!({"image": "app:1"})), deployment(&json!({"image": "evil:1"})));
     let base = stored(&[("baton", &ours), ("rogue", &theirs)]);
     let written = Written::new(forced(&ours), Some(base.clone()));
@@ -320,7 +323,7 @@ fn only_what_the_response_bears_out_is_reported() {
     };
     assert_eq!(effects(base.clone()), Effects::default(), "nothing was stored");
     let still_owned = but(&base, |object| object["metadata"]["resourceVersion"] = json!("99"));
-    assert_eq!(effects(still_owned).takes, [], "the rogue still owns what it owned");
+    assert_eq!(effects(still_owned).takes, [], "the rogue still owns its field");
     let take = Take {
         path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].image"#),
         manager: "rogue".to_owned(),
@@ -331,7 +334,7 @@ fn only_what_the_response_bears_out_is_reported() {
 }
 
 #[test]
-fn a_write_is_guarded_until_somebody_else_was_faster_three_times() {
+fn a_write_is_guarded_until_another_manager_was_faster_three_times() {
     let body = deployment(&json!({"image": "app:1"}));
     let live = stored(&[("baton", &body)]);
     let request = || of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
@@ -349,7 +352,7 @@ fn a_write_is_guarded_until_somebody_else_was_faster_three_times() {
 }
 
 #[test]
-fn what_cannot_be_forecast_keeps_the_guard_it_has() {
+fn a_write_without_a_prediction_keeps_its_guard() {
     let live = stored(&[("baton", &deployment(&json!({"image": "app:1"})))]);
     let request = of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
     let none = baton_apply::Schemas::default();

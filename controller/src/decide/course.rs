@@ -427,7 +427,7 @@ impl Course {
                 effects = stored.clone();
                 effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
                 let is_borne_out =
-                    |take: &Take| before.as_ref().is_none_or(|before| take.is_borne_out(before, object));
+                    |take: &Take| before.as_ref().is_none_or(|before| take.is_confirmed(before, object));
                 effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_borne_out));
                 result = Some(self.done(&step, Some(object.clone())));
                 if write.comes_before() {

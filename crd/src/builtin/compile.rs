@@ -1,9 +1,9 @@
-//! From a schema of the API server's document to a structural schema, as a `CustomResourceDefinition` wants it.
+//! Compiles a schema of the API server's document to a structural schema for a `CustomResourceDefinition`.
 //!
 //! The two differ in what they allow, not in what they mean; each function below is one of these differences. The
 //! rule for all of them: an object inside a Workload merges exactly as the same object does inside a built-in kind.
-//! What has no part in the merge is left to the server that gets the child, which may be newer than the document:
-//! the values of an enum are a description here, and no restriction.
+//! Rules without a part in the merge are left to the server that gets the child, which may be newer than the document:
+//! the values of an enum are a description here, and not a restriction.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 
 use super::Document;
 
-/// What a quantity such as `500m` or `1.5Gi` looks like: a number and a decimal, binary or exponent suffix.
+/// The form of a quantity such as `500m` or `1.5Gi`: a number and a decimal, binary or exponent suffix.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
-/// The one object of unknown content that the server merges as a single value; it knows it by its name.
+/// The one object of unknown content that the server merges as a single value; it recognizes it by its name.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 /// Why a schema of the document can't be compiled.
@@ -39,7 +39,7 @@ pub enum CompileError {
         /// The schema that contains itself.
         name: String,
     },
-    /// A construct that no rule here covers.
+    /// A construct without a rule here.
     #[error(
         "`{path}` has a schema that the compiler doesn't know ({what}): teach it to `builtin/compile.rs`"
     )]
@@ -58,14 +58,14 @@ pub fn compile(document: &Document, name: &str) -> Result<JSONSchemaProps, Compi
     compiler.schema(&root, name)
 }
 
-/// Walks the document; `inside` are the names of the schemas that it is in the middle of.
+/// Walks the document; `inside` are the names of the schemas around the current place.
 struct Compiler<'a> {
     document: &'a Document,
     inside: Vec<String>,
 }
 
 impl Compiler<'_> {
-    /// Follows references, then compiles what is found.
+    /// Follows references, then compiles the result.
     fn schema(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
         let Some(name) = Document::reference(schema) else { return self.resolved(schema, path) };
         if self.inside.iter().any(|outer| outer == name) {
@@ -78,7 +78,7 @@ impl Compiler<'_> {
         compiled
     }
 
-    /// The schema that a reference stands for. What is written beside the reference wins.
+    /// The schema that a reference stands for. Members beside the reference win.
     fn dereference(
         &self,
         schema: &Map<String, Value>,
@@ -92,7 +92,7 @@ impl Compiler<'_> {
         Ok(whole)
     }
 
-    /// Compiles a schema that is no reference.
+    /// Compiles a schema that isn't a reference.
     fn resolved(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
         let compiled = match text(schema, "type") {
             Some("object") => self.object(schema, path)?,
@@ -109,7 +109,7 @@ impl Compiler<'_> {
         Ok(JSONSchemaProps { description: text(schema, "description").map(str::to_owned), ..compiled })
     }
 
-    /// A struct, a map, or an object of which nothing is known.
+    /// A struct, a map, or an object of unknown content.
     fn object(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
         let mut compiled = JSONSchemaProps {
             type_: Some("object".to_owned()),
@@ -124,8 +124,8 @@ impl Compiler<'_> {
             for (name, property) in properties {
                 let path = format!("{path}.{name}");
                 let mut field = self.schema(member(property, &path)?, &path)?;
-                // Built-in kinds read `null` as absent, and charts are full of it. A custom resource drops it from
-                // what is created, but refuses it in a server-side apply, unless the schema allows it.
+                // Built-in kinds read `null` as absent, and many charts contain it. For a custom resource, the API server
+                // drops it in a creation, but refuses it in a server-side apply, unless the schema allows it.
                 let optional = !required.as_ref().is_some_and(|names| names.contains(name));
                 field.nullable = optional.then_some(true);
                 fields.insert(name.clone(), field);
@@ -171,10 +171,10 @@ impl Compiler<'_> {
 
     /// Makes a field of a list's item fit to be a key of the list.
     ///
-    /// A CRD wants a key to be required or to have a default. Built-in kinds have both: the merge gives a key that is
-    /// left out its default, be it the empty string or zero, and validation then refuses the empty key. So the default
-    /// stays, or the merge would differ, and the refusal is written beside the key instead of into its schema, since
-    /// there it would refuse the default.
+    /// In a CRD a key has to be required or have a default. Built-in kinds have both: the merge gives a missing key its
+    /// default, such as the empty string or zero, and validation then refuses the empty key. So the default stays, or
+    /// the merge would differ. The refusal is written beside the key instead of into its schema, where it would refuse
+    /// the default.
     fn map_key(
         &self,
         item: &mut JSONSchemaProps,
@@ -207,8 +207,8 @@ impl Compiler<'_> {
     }
 }
 
-/// How a list merges, and by which keys. An explicit list type wins; the older patch strategy says the same in other
-/// words; a list without either is replaced as a whole.
+/// How a list merges, and by which keys. An explicit list type wins; the older patch strategy has the same
+/// meaning; a list without either is replaced as a whole.
 fn list_type(schema: &Map<String, Value>) -> (String, Option<Vec<String>>) {
     if let Some(list_type) = text(schema, "x-kubernetes-list-type") {
         return (list_type.to_owned(), schema.get("x-kubernetes-list-map-keys").and_then(texts));
@@ -244,7 +244,7 @@ fn int_or_string(schema: &Map<String, Value>) -> Option<JSONSchemaProps> {
     }
 }
 
-/// The schema in a place where only an object makes one.
+/// The schema in a place where only an object is one.
 fn member<'v>(value: &'v Value, path: &str) -> Result<&'v Map<String, Value>, CompileError> {
     value.as_object().ok_or_else(|| unsupported(path, &format!("the schema `{value}`")))
 }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_reference_wins() {
+    fn members_beside_a_reference_win() {
         let reference = json!({"allOf": [{"$ref": "#/components/schemas/Inner"}], "description": "outer",
             "x-kubernetes-map-type": "atomic", "default": {}});
         let inner = json!({"Inner": {"type": "object", "description": "inner",
@@ -293,11 +293,15 @@ mod tests {
         assert_eq!(got["description"], "outer");
         assert_eq!(got["x-kubernetes-map-type"], "atomic");
         assert_eq!(got["properties"]["a"]["type"], "string");
-        assert_eq!(got.get("default"), None, "a default that is no list key would be written into Workloads");
+        assert_eq!(
+            got.get("default"),
+            None,
+            "a default that isn't a list key would be written into Workloads"
+        );
     }
 
     #[test]
-    fn a_patch_strategy_speaks_for_a_list_without_a_type() {
+    fn a_list_without_a_type_merges_by_its_patch_strategy() {
         let list = |extensions: Value| {
             let mut list = json!({"type": "array", "items": {"type": "object", "required": ["id"],
                 "properties": {"id": {"type": "string"}}}});
@@ -335,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_absent_where_a_field_is_optional() {
+    fn null_means_absent_in_an_optional_field() {
         let schemas = json!({"Root": {"type": "object", "required": ["a"],
             "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}});
         let got = serde_json::to_value(compiled(schemas).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! The excerpt of the API server's `OpenAPI` document, as data.
 //!
-//! It knows how to read the file and to follow a reference, and nothing of what the schemas mean.
+//! It reads the file and follows references, and doesn't know what the schemas mean.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,15 @@ pub struct Document {
 }
 
 impl Document {
-    /// The document that this crate ships and the Workload's schema is made of. It is read each time: what is made of it is
-    /// kept, and takes a tenth of its megabytes.
+    /// The document in this crate, from which the Workload's schema is compiled. It is read each time: only the compiled schemas are
+    /// kept, which take a tenth of its memory.
     pub fn shipped() -> Self {
         serde_json::from_str(include_str!("../../openapi/builtin.json"))
             .expect("crd/openapi/builtin.json is a document of schemas")
     }
 
     /// The name of the schema that a schema refers to, if it does. In `OpenAPI` v3 a reference that has siblings, such
-    /// as a description, is wrapped into an `allOf` of one element; it is a reference all the same.
+    /// as a description, is wrapped into an `allOf` of one element; it is still a reference.
     pub(super) fn reference(schema: &Map<String, Value>) -> Option<&str> {
         let direct = schema.get("$ref");
         let wrapped = || match schema.get("allOf")?.as_array()?.as_slice() {

@@ -1,9 +1,9 @@
 //! The schemas of the built-in types that a Workload embeds, with the merge rules of the API server itself.
 //!
-//! `k8s-openapi` has these types, but its schemas say nothing on how lists and maps merge. The API server's `OpenAPI`
+//! `k8s-openapi` has these types, but its schemas don't say how lists and maps merge. The API server's `OpenAPI`
 //! document does; an excerpt of it is kept as data (`crd/openapi/builtin.json`, refreshed by
-//! `cargo openapi-refresh`) and compiled here into what a `CustomResourceDefinition` may hold. Which part of a
-//! Workload gets which type is no business of this module.
+//! `cargo openapi-refresh`) and compiled here into what a `CustomResourceDefinition` may hold. Other modules decide
+//! which part of a Workload gets which type.
 
 mod compile;
 mod document;
@@ -20,11 +20,11 @@ pub const POD_TEMPLATE: &str = "io.k8s.api.core.v1.PodTemplateSpec";
 
 /// The name of the schema of a Deployment's `spec` in the document.
 pub const DEPLOYMENT: &str = "io.k8s.api.apps.v1.DeploymentSpec";
-/// The same of a Service.
+/// The same for a Service.
 pub const SERVICE: &str = "io.k8s.api.core.v1.ServiceSpec";
-/// The same of a HorizontalPodAutoscaler.
+/// The same for a HorizontalPodAutoscaler.
 pub const AUTOSCALER: &str = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec";
-/// The same of a PodDisruptionBudget.
+/// The same for a PodDisruptionBudget.
 pub const DISRUPTION_BUDGET: &str = "io.k8s.api.policy.v1.PodDisruptionBudgetSpec";
 
 /// The name of the schema of an autoscaler's metric in the document.
@@ -33,8 +33,8 @@ pub const METRIC: &str = "io.k8s.api.autoscaling.v2.MetricSpec";
 /// The name of the schema of an autoscaler's behavior in the document.
 pub const BEHAVIOR: &str = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior";
 
-/// The name of the schema of a Deployment's strategy in the document. A Workload has its own type for it; the schema
-/// is there to check that one against.
+/// The name of the schema of a Deployment's strategy in the document. A Workload has its own type for it; the tests
+/// compare that with this schema.
 pub const STRATEGY: &str = "io.k8s.api.apps.v1.DeploymentStrategy";
 
 /// The structural schema of `spec.template`: every path of it with its type and merge rules.
@@ -55,7 +55,7 @@ pub fn behavior_schema() -> &'static JSONSchemaProps {
     &SCHEMA
 }
 
-/// Compiles a schema of the shipped document, of which the tests prove that it compiles.
+/// Compiles a schema of the shipped document; the tests prove that it compiles.
 fn shipped(name: &str) -> JSONSchemaProps {
-    compile(&Document::shipped(), name).expect("the document in crd/openapi holds what this crate embeds")
+    compile(&Document::shipped(), name).expect("the document in crd/openapi has all embedded schemas")
 }

@@ -1,22 +1,22 @@
-//! What a built-in type merges like, it merges like inside a Workload.
+//! A built-in type merges inside a Workload as it merges in its own kind.
 //!
-//! Two walkers that share nothing but the shape of their result describe every path below the built-in parts: one reads
-//! the API server's `OpenAPI` document, the other the finished CRD. The descriptions must be equal as a whole, so that a
-//! path, marker, key or default that is missing on either side shows.
+//! Two walkers that share only the form of their result describe every path below the built-in parts: one reads the API
+//! server's `OpenAPI` document, the other the finished CRD. The whole descriptions must be equal, so that a missing path,
+//! marker, key or default on either side is found.
 
 use std::collections::BTreeMap;
 
 use baton_crd::builtin::{BEHAVIOR, METRIC, POD_TEMPLATE, STRATEGY};
 use serde_json::{Value, json};
 
-/// What the merge has to know of each path.
+/// What the merge has to know about each path.
 type Rules = BTreeMap<String, Rule>;
 
 #[derive(Debug, PartialEq)]
 enum Rule {
     /// A list, the way it merges, and its keys with their defaults.
     List(String, Vec<(String, Option<Value>)>),
-    /// A struct or map, the way it merges, and the fields it can't be without.
+    /// A struct or map, the way it merges, and its required fields.
     Object(String, Vec<String>),
     /// Anything else, with its type and format.
     Scalar(String),
@@ -35,7 +35,7 @@ impl Served {
         Self(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
     }
 
-    /// The schema's members, each with the reference's own before those of what is referred to.
+    /// A member of a schema: the reference's own, or else that of the referenced schema.
     fn get<'a>(&'a self, schema: &'a Value, member: &str) -> &'a Value {
         let target = schema.get("$ref").or_else(|| schema.get("allOf")?.get(0)?.get("$ref"));
         match (schema.get(member), target) {
@@ -139,7 +139,7 @@ fn assert_same(builtin: &str, pointer: &str) -> (usize, usize) {
         );
     }
     for path in crd.keys() {
-        assert!(served.contains_key(path), "{builtin} has no `{path}`, but the CRD has");
+        assert!(served.contains_key(path), "{builtin} has no `{path}`, but the CRD has one");
     }
     let lists = served.values().filter(|rule| matches!(rule, Rule::List(..))).count();
     let objects = served.values().filter(|rule| matches!(rule, Rule::Object(..))).count();
@@ -150,7 +150,7 @@ fn assert_same(builtin: &str, pointer: &str) -> (usize, usize) {
 #[test]
 fn the_template_merges_as_in_a_deployment() {
     let (lists, objects) = assert_same(POD_TEMPLATE, "/properties/template");
-    assert!(lists > 100 && objects > 100, "the walk is cut short");
+    assert!(lists > 100 && objects > 100, "the walk ended too early");
 }
 
 #[test]
@@ -164,6 +164,6 @@ fn behavior_merges_as_in_an_autoscaler() {
 }
 
 #[test]
-fn the_strategy_is_that_of_a_deployment() {
+fn the_strategy_merges_as_in_a_deployment() {
     assert_same(STRATEGY, "/properties/rollout/properties/strategy");
 }

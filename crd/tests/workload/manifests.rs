@@ -1,4 +1,4 @@
-//! The files in `manifests/` are what this crate says they are.
+//! The files in `manifests/` match this crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn the_yaml_reads_back_as_the_crd() {
 }
 
 #[test]
-fn the_crd_has_the_names_that_people_type() {
+fn the_crd_has_its_short_names_and_categories() {
     let crd = workload_crd();
     assert_eq!(crd.metadata.name.as_deref(), Some("workloads.baton.rs"));
     assert_eq!(crd.spec.group, baton_crd::GROUP);
@@ -39,9 +39,9 @@ fn the_crd_has_the_names_that_people_type() {
 }
 
 #[test]
-fn the_crd_fits_into_a_request_with_room_to_spare() {
+fn the_crd_is_far_smaller_than_a_request_may_be() {
     let size = serde_json::to_vec(&workload_crd()).unwrap().len();
-    assert!(size < 512 * 1024, "{size} bytes; etcd takes 1.5 MiB, and a list of CRDs holds them all");
+    assert!(size < 512 * 1024, "{size} bytes; etcd accepts 1.5 MiB, and a list of CRDs contains all of them");
 }
 
 #[test]

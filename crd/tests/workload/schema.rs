@@ -28,7 +28,7 @@ fn is_builtin(path: &str) -> bool {
 }
 
 #[test]
-fn every_list_says_how_it_merges() {
+fn every_list_has_a_merge_rule() {
     for (path, schema) in schemas().iter().filter(|(_, schema)| schema["type"] == "array") {
         let list_type = schema["x-kubernetes-list-type"].as_str();
         assert!(matches!(list_type, Some("atomic" | "set" | "map")), "{path}: {list_type:?}");
@@ -36,7 +36,7 @@ fn every_list_says_how_it_merges() {
 }
 
 #[test]
-fn every_struct_and_map_says_how_it_merges() {
+fn every_struct_and_map_has_a_merge_rule() {
     // The root can't: with a status subresource the API server allows no merge rule there.
     for (path, schema) in schemas().iter().skip(1).filter(|(_, schema)| schema["type"] == "object") {
         let map_type = schema["x-kubernetes-map-type"].as_str();
@@ -50,7 +50,7 @@ fn every_key_of_a_list_is_required_or_has_a_default() {
         for key in schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten() {
             let field = &schema["items"]["properties"][key.as_str().unwrap()];
             let required = schema["items"]["required"].as_array().is_some_and(|all| all.contains(key));
-            assert!(field.is_object(), "{path}: {key} is no field");
+            assert!(field.is_object(), "{path}: {key} isn't a field");
             assert!(required || field.get("default").is_some(), "{path}: {key}");
             assert_eq!(field.get("nullable"), None, "{path}: {key}");
         }
@@ -58,7 +58,7 @@ fn every_key_of_a_list_is_required_or_has_a_default() {
 }
 
 #[test]
-fn only_three_fields_of_ours_and_a_new_status_have_a_default() {
+fn only_three_of_our_fields_and_a_new_status_have_a_default() {
     let with_default: Vec<_> = schemas()
         .into_iter()
         .filter(|(path, schema)| !is_builtin(path) && schema.get("default").is_some())
@@ -74,7 +74,7 @@ fn only_three_fields_of_ours_and_a_new_status_have_a_default() {
 }
 
 #[test]
-fn only_what_a_workload_cannot_be_without_is_required() {
+fn only_three_of_our_fields_are_required() {
     let required: Vec<_> = schemas()
         .into_iter()
         .filter(|(path, _)| !is_builtin(path) && path != ".spec.template" && !path.starts_with(".status"))
@@ -127,7 +127,7 @@ fn every_rule_says_what_to_do() {
 }
 
 #[test]
-fn of_our_own_fields_null_is_for_those_that_a_server_side_apply_may_empty() {
+fn among_our_fields_only_those_that_a_server_side_apply_may_empty_may_be_null() {
     let nullable: Vec<String> = schemas()
         .into_iter()
         .filter(|(path, schema)| schema.get("nullable").is_some() && !is_builtin(path))

@@ -1,4 +1,4 @@
-//! What the Rust types write is what the schema wants: no nulls, nothing that nobody set.
+//! The Rust types write what the schema accepts: no nulls, and only fields that were set.
 
 use baton_crd::{
     Adoption, Autoscaling, ChildState, ChildStatus, DisruptionBudget, ExternalAutoscaler, HandoverPhase,
@@ -15,7 +15,7 @@ fn time(second: i64) -> Time {
 }
 
 #[test]
-fn what_nobody_set_is_not_written() {
+fn fields_that_were_not_set_are_not_written() {
     assert_eq!(serde_json::to_value(WorkloadStatus::default()).unwrap(), json!({}));
     assert_eq!(serde_json::to_value(ServiceSpec::default()).unwrap(), json!({}));
     assert_eq!(serde_json::to_value(Autoscaling::default()).unwrap(), json!({}));
@@ -28,7 +28,7 @@ fn what_nobody_set_is_not_written() {
 }
 
 #[test]
-fn what_is_left_out_takes_its_default() {
+fn a_missing_field_gets_its_default() {
     let spec: WorkloadSpec = serde_json::from_value(json!({
         "template": {}, "service": {"ports": [{"port": 80}]}, "autoscaling": {"external": {}}
     }))
@@ -39,7 +39,7 @@ fn what_is_left_out_takes_its_default() {
 }
 
 #[test]
-fn what_a_server_side_apply_has_emptied_is_absent() {
+fn a_field_that_a_server_side_apply_has_emptied_is_absent() {
     let emptied = json!({
         "template": {}, "retiredManagers": null, "rollout": {"strategy": {"rollingUpdate": null}},
         "service": {"ports": null, "labels": null, "annotations": {"note": null}, "ipFamilies": null},
@@ -54,7 +54,7 @@ fn what_a_server_side_apply_has_emptied_is_absent() {
 }
 
 #[test]
-fn a_field_of_ours_that_is_unknown_is_refused_and_one_of_the_template_passes_through() {
+fn unknown_fields_of_the_template_are_kept_and_other_unknown_fields_are_refused() {
     let read = |spec: serde_json::Value| serde_json::from_value::<WorkloadSpec>(spec);
     for spec in [
         json!({"template": {}, "newer": 1}),

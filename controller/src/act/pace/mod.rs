@@ -353,7 +353,7 @@ impl WorkloadPace {
     pub fn next_pass(&self, pass: &PassEnd, begun: Instant, now: Instant) -> Option<Duration> {
         let moments = [
             self.backoff.next_look(pass.generation, begun),
-            self.contention.next_look(begun),
+            self.contention.next_pass(begun),
             (pass.mode == Mode::Enforce).then(|| self.resync.due()),
         ];
         let next = moments.into_iter().flatten().min().map(|moment| moment.saturating_duration_since(now));
