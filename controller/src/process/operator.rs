@@ -84,7 +84,7 @@ impl Operator {
         self.view.clone()
     }
 
-    /// Runs until it is asked to end; passes under way are finished first.
+    /// Runs until it is shut down; passes under way are finished first.
     ///
     /// # Errors
     /// When it has lost the lease. Other errors are logged and retried.
@@ -183,7 +183,7 @@ fn generated_identity() -> String {
     format!("{host}_{:08x}", fastrand::u32(..))
 }
 
-/// Resolves when the lease is lost; never where there is no election.
+/// Resolves when the lease is lost; never without an election.
 async fn lost(election: &mut Option<Election>) -> Lost {
     match election {
         Some(election) => election.lost().await,

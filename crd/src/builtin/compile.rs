@@ -182,7 +182,7 @@ impl Compiler<'_> {
         key: &str,
         path: &str,
     ) -> Result<(), CompileError> {
-        let no_field = || unsupported(path, &format!("its key `{key}` is no field of its items"));
+        let no_field = || unsupported(path, &format!("its key `{key}` isn't a field of its items"));
         let source = fields.get("properties").and_then(|all| all.get(key)).ok_or_else(no_field)?;
         let default = self.dereference(member(source, path)?, path)?.get("default").cloned();
         let field = item.properties.as_mut().and_then(|all| all.get_mut(key)).ok_or_else(no_field)?;

@@ -213,7 +213,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let example = "write it like `30s` or `1m`";
-        // The parser's own message is about its grammar, which is no help here.
+        // The parser's own message is about its grammar, which doesn't help here.
         let duration: jiff::SignedDuration = text.parse().map_err(|_| example.to_owned())?;
         match Duration::try_from(duration) {
             Ok(duration) if !duration.is_zero() => Ok(Self(duration)),

@@ -198,9 +198,9 @@ struct Stand {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Leader {
-    Nobody,
+    None,
     Other(String),
-    Oneself,
+    This,
 }
 
 impl Stand {
@@ -290,8 +290,8 @@ impl Stand {
     fn fine(&mut self) {
         self.logged_error = None;
         let leader = match self.candidate.holder() {
-            _ if *self.leading.borrow() => Leader::Oneself,
-            None => Leader::Nobody,
+            _ if *self.leading.borrow() => Leader::This,
+            None => Leader::None,
             Some(holder) => Leader::Other(holder.to_owned()),
         };
         if self.logged_leader.as_ref() == Some(&leader) {
@@ -299,9 +299,9 @@ impl Stand {
         }
         let identity = &self.candidacy.identity;
         match &leader {
-            Leader::Oneself => info!(lease = %self.candidacy, identity, "leading"),
+            Leader::This => info!(lease = %self.candidacy, identity, "leading"),
             Leader::Other(holder) => info!(lease = %self.candidacy, identity, "standing by: {holder} leads"),
-            Leader::Nobody => info!(lease = %self.candidacy, identity, "standing by: nobody leads yet"),
+            Leader::None => info!(lease = %self.candidacy, identity, "standing by: there is no leader yet"),
         }
         self.logged_leader = Some(leader);
     }
