@@ -8,7 +8,7 @@ use fastrand::Rng;
 use super::event::{Aim, Event, Plan, Site, Slot, Spec, Step};
 use crate::{
     handover_model::Fate,
-    soak::seen::{Limits, Scaling, Wish},
+    soak::seen::{Asked, Limits, Scaling},
 };
 
 /// What may happen to a write.
@@ -76,9 +76,9 @@ impl Chooser {
     /// A late write in a handover to an autoscaler: its cause, and another event before it arrives.
     fn late_write(&mut self) -> [Step; 4] {
         let site = Site(self.random.u8(..self.sites));
-        let wish = Wish { replicas: None, scaling: Scaling::Own(self.limits()) };
+        let asked = Asked { replicas: None, scaling: Scaling::Own(self.limits()) };
         let spec = self.specs[usize::from(site.0)].unwrap_or_else(|| self.spec());
-        let spec = Spec { wish, suspended: false, mode: "Enforce", ..spec };
+        let spec = Spec { asked, suspended: false, mode: "Enforce", ..spec };
         self.specs[usize::from(site.0)] = Some(spec);
         let scaled = Step { event: Event::Apply(site, spec), pause: self.pause() };
         let fate = self.choose(&[Fate::Late, Fate::CrashLate]);
@@ -144,13 +144,13 @@ impl Chooser {
         Limits { min: self.random.i32(2..=3), max: self.random.i32(4..=6) }
     }
 
-    fn wish(&mut self) -> Wish {
+    fn asked(&mut self) -> Asked {
         let maybe = if self.chance(60) { Some(self.number()) } else { None };
         match self.random.u8(..10) {
-            0..=3 => Wish { replicas: Some(self.number()), scaling: Scaling::Nobody },
-            4..=7 => Wish { replicas: maybe, scaling: Scaling::Own(self.limits()) },
-            8 => Wish { replicas: maybe, scaling: Scaling::External },
-            _ => Wish { replicas: None, scaling: Scaling::Nobody },
+            0..=3 => Asked { replicas: Some(self.number()), scaling: Scaling::Absent },
+            4..=7 => Asked { replicas: maybe, scaling: Scaling::Own(self.limits()) },
+            8 => Asked { replicas: maybe, scaling: Scaling::External },
+            _ => Asked { replicas: None, scaling: Scaling::Absent },
         }
     }
 
@@ -165,7 +165,7 @@ impl Chooser {
 
     fn spec(&mut self) -> Spec {
         Spec {
-            wish: self.wish(),
+            asked: self.asked(),
             suspended: self.chance(5),
             mode: if self.chance(95) { "Enforce" } else { self.choose(&["Preview", "Paused"]) },
             adopts: self.chance(40),
@@ -177,7 +177,7 @@ impl Chooser {
 
     fn changed(&mut self, spec: Spec) -> Spec {
         match self.random.u8(..16) {
-            0..=8 => Spec { wish: self.wish(), ..spec },
+            0..=8 => Spec { asked: self.asked(), ..spec },
             9 | 10 => Spec { suspended: !spec.suspended, ..spec },
             11 => Spec { image: self.random.u8(1..=3), ..spec },
             12 => Spec { service: !spec.service, ..spec },

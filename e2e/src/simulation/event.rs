@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     handover_model::Fate,
     soak::{
-        seen::{Limits, Wish},
+        seen::{Asked, Limits},
         user,
     },
 };
@@ -53,7 +53,7 @@ pub struct Slot(pub u8);
 )]
 pub struct Spec {
     /// Who decides the replica count.
-    pub wish: Wish,
+    pub asked: Asked,
     /// `spec.suspend`.
     pub suspended: bool,
     /// `spec.mode`.
@@ -152,7 +152,7 @@ impl Site {
 impl Spec {
     /// The `spec` of a Workload.
     pub(super) fn to_json(self) -> Value {
-        let mut spec = user::spec(&self.wish);
+        let mut spec = user::spec(&self.asked);
         spec["template"] = json!({"spec": {"containers": [{"name": "app", "image": image(self.image)}]}});
         spec["mode"] = self.mode.into();
         if self.suspended {
@@ -243,8 +243,8 @@ impl fmt::Display for Site {
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wish, suspended, mode, adopts, image, service, budget } = self;
-        write!(f, "{wish}, {mode}, image {image}")?;
+        let Self { asked, suspended, mode, adopts, image, service, budget } = self;
+        write!(f, "{asked}, {mode}, image {image}")?;
         let options = [
             (suspended, "suspended"),
             (adopts, "adopts"),

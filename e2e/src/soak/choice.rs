@@ -1,27 +1,27 @@
-//! What users do next, by chance: pure, from a seed and from how things stand.
+//! Chooses at random what users do next, from a seed and from the current spec. It has no I/O.
 
 use std::{fmt, time::Duration};
 
 use baton_testbed::Random;
 
-use super::seen::{Limits, Scaling, Wish};
+use super::seen::{Asked, Limits, Scaling};
 
-/// What one pod is meant to use, in millicores: loads are multiples of it. Far enough from each other for the autoscaler's
-/// tolerance of a tenth, as long as numbers have one digit.
+/// The target load of one pod, in millicores. Loads are multiples of it: with less than ten pods, they differ by more than the
+/// autoscaler's tolerance of a tenth.
 pub const PER_POD: u32 = 100;
 
-/// What is switched.
+/// A kind of switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// To an autoscaler of Baton's.
+    /// To Baton's autoscaler.
     On,
-    /// To no autoscaler, with a number.
+    /// To no autoscaler, with a replica count.
     OffWithNumber,
-    /// To no autoscaler, without a number.
+    /// To no autoscaler, without a replica count.
     OffWithoutNumber,
-    /// To an autoscaler of somebody else's.
+    /// To an external autoscaler.
     External,
-    /// Nothing but numbers: who decides stays the same.
+    /// Only replica counts or limits change.
     Edit,
 }
 
@@ -35,70 +35,71 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::On => "on",
-            Self::OffWithNumber => "off, with a number",
-            Self::OffWithoutNumber => "off, without a number",
+            Self::OffWithNumber => "off, with replicas",
+            Self::OffWithoutNumber => "off, without replicas",
             Self::External => "to an external autoscaler",
-            Self::Edit => "edit of numbers",
+            Self::Edit => "edit of replicas or limits",
         })
     }
 }
 
-/// A switch, and what goes on around it.
+/// A switch, and what happens around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What is switched.
+    /// Its kind.
     pub kind: Kind,
-    /// What the Workload then says.
-    pub wish: Wish,
-    /// The limits of somebody else's autoscaler, if there is to be one.
+    /// What the Workload asks for after it.
+    pub asked: Asked,
+    /// The limits of the external autoscaler, if there is to be one.
     pub external: Option<Limits>,
-    /// Whether that autoscaler is made or deleted before the Workload is switched, rather than after it.
+    /// Whether that autoscaler is created or deleted before the Workload is switched, or after it.
     pub external_first: bool,
-    /// How long after one of the two the other follows.
+    /// The time between the two.
     pub lag: Duration,
-    /// What the load becomes before the switch, in pods; absent if it stays.
+    /// The new load before the switch, in pods; absent if it stays the same.
     pub load_before: Option<u32>,
-    /// What the load becomes at half time until the next switch.
+    /// The new load in the middle of the time until the next switch.
     pub load_after: Option<u32>,
-    /// How long until the next switch.
+    /// The time until the next switch.
     pub pause: Duration,
 }
 
-/// What there is at the beginning: a number in any case, or the Deployment would begin with the API server's default.
-pub fn first(random: &mut Random) -> Wish {
+/// What a Workload asks for at the beginning: always with a replica count, or the Deployment would start with the API server's
+/// default.
+pub fn first(random: &mut Random) -> Asked {
     if random.percent(50) {
-        Wish { replicas: Some(number(random)), scaling: Scaling::Nobody }
+        Asked { replicas: Some(number(random)), scaling: Scaling::Absent }
     } else {
-        Wish { replicas: maybe_number(random), scaling: Scaling::Own(limits(random)) }
+        Asked { replicas: maybe_number(random), scaling: Scaling::Own(limits(random)) }
     }
 }
 
-/// The next choice, where the Workload says `wish`.
-pub fn next(random: &mut Random, wish: &Wish) -> Choice {
+/// The next choice, when the Workload asks for `asked`.
+pub fn next(random: &mut Random, asked: &Asked) -> Choice {
     use Kind::{Edit, External, OffWithNumber, OffWithoutNumber, On};
-    let kind = match wish.scaling {
-        Scaling::Nobody if wish.replicas.is_some() => {
+    let kind = match asked.scaling {
+        Scaling::Absent if asked.replicas.is_some() => {
             pick(random, &[(On, 5), (External, 3), (OffWithoutNumber, 1), (Edit, 2)])
         }
-        Scaling::Nobody => pick(random, &[(On, 4), (External, 2), (OffWithNumber, 3)]),
+        Scaling::Absent => pick(random, &[(On, 4), (External, 2), (OffWithNumber, 3)]),
         Scaling::Own(_) => {
             pick(random, &[(OffWithNumber, 4), (OffWithoutNumber, 2), (External, 2), (Edit, 2)])
         }
         Scaling::External => pick(random, &[(OffWithNumber, 4), (OffWithoutNumber, 2), (On, 3), (Edit, 1)]),
     };
-    let wish = match (kind, wish.scaling) {
+    let asked = match (kind, asked.scaling) {
         (On, _) | (Edit, Scaling::Own(_)) => {
-            Wish { replicas: maybe_number(random), scaling: Scaling::Own(limits(random)) }
+            Asked { replicas: maybe_number(random), scaling: Scaling::Own(limits(random)) }
         }
         (External, _) | (Edit, Scaling::External) => {
-            Wish { replicas: maybe_number(random), scaling: Scaling::External }
+            Asked { replicas: maybe_number(random), scaling: Scaling::External }
         }
-        (OffWithNumber, _) | (Edit, Scaling::Nobody) => {
-            Wish { replicas: Some(number(random)), scaling: Scaling::Nobody }
+        (OffWithNumber, _) | (Edit, Scaling::Absent) => {
+            Asked { replicas: Some(number(random)), scaling: Scaling::Absent }
         }
-        (OffWithoutNumber, _) => Wish { replicas: None, scaling: Scaling::Nobody },
+        (OffWithoutNumber, _) => Asked { replicas: None, scaling: Scaling::Absent },
     };
-    // Whether the operator is caught in the middle, almost done or at rest is what the invariant has to survive.
+    // Until the next switch the operator is in the middle of its work, almost done, or at rest.
     let pause = match random.weighted(&[2, 3, 5]) {
         0 => milliseconds(random, 0, 100),
         1 => milliseconds(random, 300, 1500),
@@ -106,8 +107,8 @@ pub fn next(random: &mut Random, wish: &Wish) -> Choice {
     };
     Choice {
         kind,
-        wish,
-        external: (wish.scaling == Scaling::External).then(|| limits(random)),
+        asked,
+        external: (asked.scaling == Scaling::External).then(|| limits(random)),
         external_first: random.percent(50),
         lag: milliseconds(random, 0, 600),
         load_before: random.percent(60).then(|| load(random)),
@@ -116,12 +117,12 @@ pub fn next(random: &mut Random, wish: &Wish) -> Choice {
     }
 }
 
-/// A load, in pods: less and more than any limits allow, too.
+/// A load, in pods: also below and above all limits.
 pub fn load(random: &mut Random) -> u32 {
     1 + u32::try_from(random.below(11)).unwrap_or_default()
 }
 
-/// Never 1, which is what the API server makes of a number that was dropped.
+/// A replica count. Never 1, to which the API server resets a replica count without an owner.
 fn number(random: &mut Random) -> i32 {
     between(random, 2, 9)
 }
@@ -154,17 +155,17 @@ mod tests {
 
     fn some(seed: u64) -> Vec<Choice> {
         let mut random = Random::new(seed, 0);
-        let mut wish = first(&mut random);
+        let mut asked = first(&mut random);
         let choices = std::iter::repeat_with(|| {
-            let choice = next(&mut random, &wish);
-            wish = choice.wish;
+            let choice = next(&mut random, &asked);
+            asked = choice.asked;
             choice
         });
         choices.take(300).collect()
     }
 
     #[test]
-    fn a_seed_tells_every_choice_and_every_kind_is_chosen() {
+    fn a_seed_determines_all_choices_and_every_kind_is_chosen() {
         assert_eq!(some(7), some(7));
         assert_ne!(some(7), some(8));
         for kind in Kind::ALL {
@@ -173,9 +174,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_ever_wants_one_pod_and_an_autoscaler_is_somebodys() {
+    fn no_choice_asks_for_one_pod_and_only_external_scaling_has_an_external_autoscaler() {
         for choice in some(7) {
-            let Wish { replicas, scaling } = choice.wish;
+            let Asked { replicas, scaling } = choice.asked;
             assert_ne!(replicas, Some(1));
             assert_eq!(choice.external.is_some(), scaling == Scaling::External);
             if let Scaling::Own(limits) = scaling {

@@ -1,31 +1,31 @@
-//! The law: what each stored change of a number is held against. Pure: from what was seen to what is to be said of it.
+//! The rules for each stored change of a replica count. It judges what was seen, without I/O.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use baton_testbed::ReplicaOwner;
 
-use super::seen::{Limits, Scaling, Seen, Sighting, Wish};
+use super::seen::{Asked, Limits, Scaling, Seen, Sighting};
 
-/// For how long an autoscaler may still act on limits that have changed, or after it was deleted. Its controller reads them
-/// from a cache and asks for metrics; and where somebody else wrote in between, it reads the number again and writes its
-/// own all the same. On a busy machine there have been more than five seconds between the deletion and that write.
+/// How long an autoscaler may still act on old limits, or after it was deleted. Its controller reads the limits from a cache and
+/// requests metrics; after a conflict, it reads the replica count again and still writes its own. On a busy machine, more than
+/// five seconds passed between the deletion and that write.
 pub const LATE: Duration = Duration::from_secs(30);
 
-/// What came of a soak, as far as it was seen.
+/// The result of a soak, as far as it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// Breaches of the law, in the order in which they were stored.
+    /// Violations of the rules, in the order in which they were stored.
     pub violations: Vec<Violation>,
     /// What is counted.
     pub tally: Tally,
 }
 
-/// A breach of the law.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The revision of the write.
     pub revision: u64,
-    /// Whom it wronged.
+    /// The Workload.
     pub workload: String,
     /// What was wrong with it.
     pub what: String,
@@ -34,25 +34,25 @@ pub struct Violation {
 /// Counts over all Workloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Values that a number has had, the first one included.
+    /// Stored replica counts, with the first one.
     pub values: u32,
-    /// Numbers that the operator set because the spec says so.
+    /// Replica counts that the operator set from the spec.
     pub set: u32,
-    /// Numbers that autoscalers chose, greater than the one before.
+    /// Replica counts of autoscalers that are greater than the one before.
     pub scaled_up: u32,
-    /// Numbers that autoscalers chose, smaller than the one before.
+    /// Replica counts of autoscalers that are smaller than the one before.
     pub scaled_down: u32,
-    /// Of those, the ones by an autoscaler that was gone already, or whose limits had changed.
+    /// Those of an autoscaler that was already gone, or whose limits had changed.
     pub late: u32,
-    /// Times that the temporary manager came to hold a number.
+    /// How often the temporary manager became an owner.
     pub begun: u32,
-    /// Times that an autoscaler came to hold a number, by writing one of its own.
+    /// How often an autoscaler became the owner, by writing its own replica count.
     pub completed: u32,
-    /// Times that the operator reported the phase `HandedOver` anew.
+    /// How often the operator reported the phase `HandedOver` anew.
     pub reported: u32,
-    /// Times that the operator came to hold a number again.
+    /// How often the operator became an owner again.
     pub taken_back: u32,
-    /// The least margin of all changes; absent as long as there is none.
+    /// The lowest margin of all changes; absent as long as there is none.
     pub lowest_margin: Option<i32>,
 }
 
@@ -70,14 +70,14 @@ pub fn judge(sightings: &[Sighting]) -> Judgement {
     judgement
 }
 
-/// What is at odds with the wish at rest, when users and loads have stopped: `wanted` is the number that the load asks for.
-/// `None` where all is well.
+/// What differs from the spec at rest, when users and loads have stopped; `None` if nothing does. `wanted` is the replica count
+/// for the load.
 pub fn unrest(sightings: &[Sighting], wanted: i32) -> Option<String> {
     let mut case = Case::default();
     for sighting in sightings {
         case.next(sighting, &mut Tally::default());
     }
-    let Some(Version { wish, generation }) = case.versions.last() else {
+    let Some(Version { asked, generation }) = case.versions.last() else {
         return Some("there is no Workload".to_owned());
     };
     let Some((replicas, owners)) = &case.number else { return Some("there is no Deployment".to_owned()) };
@@ -85,21 +85,21 @@ pub fn unrest(sightings: &[Sighting], wanted: i32) -> Option<String> {
         return Some(format!("the operator has reported on generation {} of {generation}", case.observed));
     }
     let autoscaler = case.autoscalers.iter().find(|one| one.until.is_none());
-    let expected = match (wish.fixed(), autoscaler) {
+    let expected = match (asked.fixed(), autoscaler) {
         (Some(number), None) if *owners == [baton()] => number,
-        (Some(_), None) => return Some("Baton should hold the number, alone".to_owned()),
+        (Some(_), None) => return Some("Baton should be the only owner".to_owned()),
         (None, _) if owners.contains(&baton()) => {
-            return Some("Baton should have let the number go".to_owned());
+            return Some("Baton should have released the replica count".to_owned());
         }
         (None, Some(autoscaler)) => wanted.clamp(autoscaler.limits.min, autoscaler.limits.max),
-        (None, None) if wish.scaling == Scaling::Nobody => *replicas,
+        (None, None) if asked.scaling == Scaling::Absent => *replicas,
         (None, None) => return Some("there should be an autoscaler".to_owned()),
         (Some(_), Some(autoscaler)) => return Some(format!("{} should be gone", autoscaler.name)),
     };
-    (expected != *replicas).then(|| format!("the number should be {expected} and is {replicas}"))
+    (expected != *replicas).then(|| format!("the replica count should be {expected} and is {replicas}"))
 }
 
-/// One Workload's story up to a revision.
+/// One Workload's history up to a revision.
 #[derive(Default)]
 struct Case {
     /// Versions of the spec, from the first to the last.
@@ -108,16 +108,16 @@ struct Case {
     observed: i64,
     phase: Option<String>,
     autoscalers: Vec<Autoscaler>,
-    /// The number and who holds it.
+    /// The replica count and its owners.
     number: Option<(i32, Vec<ReplicaOwner>)>,
 }
 
 struct Version {
     generation: i64,
-    wish: Wish,
+    asked: Asked,
 }
 
-/// An autoscaler with the same limits all along.
+/// An autoscaler, for as long as its limits stay the same.
 struct Autoscaler {
     name: String,
     limits: Limits,
@@ -125,13 +125,13 @@ struct Autoscaler {
 }
 
 impl Case {
-    /// Takes in the next sighting; what is wrong with it, if anything is.
+    /// Judges the next sighting, and returns what is wrong with it.
     fn next(&mut self, sighting: &Sighting, tally: &mut Tally) -> Option<String> {
         match &sighting.seen {
-            Seen::Workload { generation, wish, observed, phase } => {
+            Seen::Workload { generation, asked, observed, phase } => {
                 self.observed = *observed;
                 if self.versions.last().is_none_or(|last| last.generation < *generation) {
-                    self.versions.push(Version { generation: *generation, wish: *wish });
+                    self.versions.push(Version { generation: *generation, asked: *asked });
                 }
                 if *phase != self.phase {
                     self.phase.clone_from(phase);
@@ -157,9 +157,9 @@ impl Case {
             Seen::Deployment { replicas, owners } => {
                 let before = self.number.replace((*replicas, owners.clone()));
                 let (old, owners_before) = before.map_or((None, vec![]), |(old, before)| (Some(old), before));
-                count_hands(&owners_before, owners, tally);
+                count_new_owners(&owners_before, owners, tally);
                 if owners.is_empty() {
-                    return Some(format!("nobody holds the number any more, which is {replicas}"));
+                    return Some(format!("the replica count, {replicas}, has no owner"));
                 }
                 if old == Some(*replicas) {
                     return None;
@@ -172,7 +172,7 @@ impl Case {
         }
     }
 
-    /// Rules on a change of the number, or its first one.
+    /// Judges a change of the replica count, or the first one.
     fn rule(
         &self,
         old: Option<i32>,
@@ -190,7 +190,7 @@ impl Case {
                 let allowed = numbers.contains(&new);
                 Ruling {
                     margin: numbers.iter().min().map(|floor| new - floor),
-                    wrong: (!allowed).then(|| format!("{change} by Baton, and the spec said {numbers:?}")),
+                    wrong: (!allowed).then(|| format!("{change} by Baton, and the spec has {numbers:?}")),
                 }
             }
             [owner] if scales(owner) => {
@@ -210,25 +210,25 @@ impl Case {
                         .then(|| format!("{change} by an autoscaler, and the limits were [{shown}]")),
                 }
             }
-            [owner] => wrong(format!("{change} by {owner}, whom nobody asked to")),
+            [owner] => wrong(format!("{change} by {owner}, which may not change it")),
             several => {
                 let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-                wrong(format!("{change}, and it can't be told by whom: {}", names.join(", ")))
+                wrong(format!("{change} by one of several owners: {}", names.join(", ")))
             }
         }
     }
 
-    /// The numbers that Baton may set: of versions that it hasn't reported on, and of the one that it has.
+    /// The replica counts that Baton may set: of the version that it last reported on, and of later ones.
     fn numbers_for_baton(&self, creates: bool) -> Vec<i32> {
         let current = self.versions.iter().filter(|version| version.generation >= self.observed);
-        let number = |version: &Version| if creates { version.wish.start() } else { version.wish.fixed() };
+        let number = |version: &Version| if creates { version.asked.start() } else { version.asked.fixed() };
         current.filter_map(number).collect()
     }
 }
 
-/// What is said of one change.
+/// The judgement of one change.
 struct Ruling {
-    /// The new number less the least that those wanted who were entitled to change it; absent if nobody was.
+    /// The new replica count minus the lowest that its owner was allowed to set; absent if it wasn't allowed to set any.
     margin: Option<i32>,
     wrong: Option<String>,
 }
@@ -241,8 +241,8 @@ fn scales(owner: &ReplicaOwner) -> bool {
     owner.subresource.as_deref() == Some("scale")
 }
 
-/// Counts who came to hold a number.
-fn count_hands(before: &[ReplicaOwner], now: &[ReplicaOwner], tally: &mut Tally) {
+/// Counts the managers that became owners.
+fn count_new_owners(before: &[ReplicaOwner], now: &[ReplicaOwner], tally: &mut Tally) {
     let came = |owner: &ReplicaOwner| !before.contains(owner) && now.contains(owner);
     tally.begun += u32::from(came(&ReplicaOwner::apply("handover-to-hpa")));
     tally.completed += u32::from(!before.iter().any(scales) && now.iter().any(scales));
@@ -254,35 +254,35 @@ mod tests {
     use super::*;
 
     const HPA: &str = "kube-controller-manager";
-    const WISHED: Limits = Limits { min: 2, max: 8 };
+    const LIMITS: Limits = Limits { min: 2, max: 8 };
 
     fn temporary() -> ReplicaOwner {
         ReplicaOwner::apply("handover-to-hpa")
     }
 
-    /// What is seen of one Workload, a write each second.
+    /// What is seen of one Workload, with a write each second.
     #[derive(Default)]
     struct Story(Vec<Sighting>);
 
     impl Story {
-        /// A Workload that has three replicas, which Baton has set and reported on.
+        /// A Workload with three replicas, which Baton has set and reported.
         fn with_three() -> Self {
-            Self::default().spec(1, Some(3), Scaling::Nobody, 0).number(3, &[baton()]).spec(
+            Self::default().spec(1, Some(3), Scaling::Absent, 0).number(3, &[baton()]).spec(
                 1,
                 Some(3),
-                Scaling::Nobody,
+                Scaling::Absent,
                 1,
             )
         }
 
-        /// The same, after the number was handed over to an autoscaler.
+        /// The same, after the handover to an autoscaler.
         fn handed_over() -> Self {
-            let own = Scaling::Own(WISHED);
+            let own = Scaling::Own(LIMITS);
             Self::with_three()
                 .spec(2, Some(3), own, 1)
                 .number(3, &[temporary(), baton()])
                 .number(3, &[temporary()])
-                .autoscaler("web", WISHED)
+                .autoscaler("web", LIMITS)
                 .spec(2, Some(3), own, 2)
                 .number(6, &[ReplicaOwner::scale(HPA)])
         }
@@ -295,7 +295,12 @@ mod tests {
         }
 
         fn spec(self, generation: i64, replicas: Option<i32>, scaling: Scaling, observed: i64) -> Self {
-            self.then(Seen::Workload { generation, wish: Wish { replicas, scaling }, observed, phase: None })
+            self.then(Seen::Workload {
+                generation,
+                asked: Asked { replicas, scaling },
+                observed,
+                phase: None,
+            })
         }
 
         fn number(self, replicas: i32, owners: &[ReplicaOwner]) -> Self {
@@ -326,11 +331,11 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_and_the_way_back_are_lawful_and_counted() {
+    fn a_handover_and_the_way_back_are_allowed_and_counted() {
         let both = [ReplicaOwner::scale(HPA), baton()];
         let story = Story::handed_over()
             .scaled(4)
-            .spec(3, Some(5), Scaling::Nobody, 2)
+            .spec(3, Some(5), Scaling::Absent, 2)
             .no_autoscaler("web")
             .number(4, &both)
             .number(4, &[baton()])
@@ -350,32 +355,32 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_was_dropped_is_a_violation_whatever_it_becomes() {
-        let dropped = Story::with_three().spec(2, Some(3), Scaling::Own(WISHED), 1).number(1, &[]);
-        assert_eq!(dropped.violations(), ["nobody holds the number any more, which is 1"]);
+    fn a_replica_count_without_an_owner_is_a_violation() {
+        let unowned = Story::with_three().spec(2, Some(3), Scaling::Own(LIMITS), 1).number(1, &[]);
+        assert_eq!(unowned.violations(), ["the replica count, 1, has no owner"]);
     }
 
     #[test]
-    fn baton_may_set_what_any_version_says_that_it_has_not_reported_on_and_nothing_else() {
+    fn baton_may_set_only_the_replica_counts_of_versions_since_its_last_report() {
         let edits = |observed| {
-            Story::with_three().spec(2, Some(7), Scaling::Nobody, 1).spec(
+            Story::with_three().spec(2, Some(7), Scaling::Absent, 1).spec(
                 3,
                 Some(4),
-                Scaling::Nobody,
+                Scaling::Absent,
                 observed,
             )
         };
         assert_eq!(edits(1).number(7, &[baton()]).number(4, &[baton()]).tally().set, 2);
         assert_eq!(
             edits(3).number(7, &[baton()]).violations(),
-            ["changed from 3 to 7 by Baton, and the spec said [4]"]
+            ["changed from 3 to 7 by Baton, and the spec has [4]"]
         );
         let autoscaled = Story::handed_over().number(3, &[baton()]);
-        assert_eq!(autoscaled.violations(), ["changed from 6 to 3 by Baton, and the spec said []"]);
+        assert_eq!(autoscaled.violations(), ["changed from 6 to 3 by Baton, and the spec has []"]);
     }
 
     #[test]
-    fn less_than_anybody_wanted_is_a_margin_below_zero() {
+    fn a_replica_count_below_all_that_are_allowed_has_a_negative_margin() {
         let story = Story::with_three().number(2, &[baton()]);
         let judgement = judge(&story.0);
         assert_eq!(judgement.tally.lowest_margin, Some(-1));
@@ -383,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn an_autoscaler_may_choose_within_its_limits_and_for_a_moment_within_those_it_had() {
+    fn an_autoscaler_may_choose_within_its_limits_and_for_a_short_time_within_its_old_ones() {
         assert_eq!(
             Story::handed_over().scaled(9).violations(),
             ["changed from 6 to 9 by an autoscaler, and the limits were [2 to 8]"]
@@ -399,16 +404,16 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_may_change_the_number() {
+    fn no_other_manager_may_change_the_replica_count() {
         for (owners, expected) in [
-            (vec![temporary()], "changed from 3 to 4 by handover-to-hpa (Apply), whom nobody asked to"),
+            (vec![temporary()], "changed from 3 to 4 by handover-to-hpa (Apply), which may not change it"),
             (
                 vec![ReplicaOwner::apply("kubectl")],
-                "changed from 3 to 4 by kubectl (Apply), whom nobody asked to",
+                "changed from 3 to 4 by kubectl (Apply), which may not change it",
             ),
             (
                 vec![baton(), temporary()],
-                "changed from 3 to 4, and it can't be told by whom: baton (Apply), handover-to-hpa (Apply)",
+                "changed from 3 to 4 by one of several owners: baton (Apply), handover-to-hpa (Apply)",
             ),
         ] {
             assert_eq!(Story::with_three().number(4, &owners).violations(), [expected]);
@@ -416,15 +421,15 @@ mod tests {
     }
 
     #[test]
-    fn at_rest_the_right_one_holds_the_right_number() {
+    fn at_rest_the_replica_count_and_its_owner_are_right() {
         let unrest = |story: &Story| unrest(&story.0, 7);
         assert_eq!(unrest(&Story::with_three()), None);
-        assert_eq!(unrest(&Story::handed_over()).unwrap(), "the number should be 7 and is 6");
+        assert_eq!(unrest(&Story::handed_over()).unwrap(), "the replica count should be 7 and is 6");
         assert_eq!(unrest(&Story::handed_over().scaled(7)), None);
-        let off = || Story::handed_over().spec(3, Some(5), Scaling::Nobody, 2);
+        let off = || Story::handed_over().spec(3, Some(5), Scaling::Absent, 2);
         assert_eq!(unrest(&off()).unwrap(), "the operator has reported on generation 2 of 3");
-        let off = || off().spec(3, Some(5), Scaling::Nobody, 3);
+        let off = || off().spec(3, Some(5), Scaling::Absent, 3);
         assert_eq!(unrest(&off()).unwrap(), "web should be gone");
-        assert_eq!(unrest(&off().no_autoscaler("web")).unwrap(), "Baton should hold the number, alone");
+        assert_eq!(unrest(&off().no_autoscaler("web")).unwrap(), "Baton should be the only owner");
     }
 }

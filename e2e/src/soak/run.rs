@@ -1,4 +1,4 @@
-//! The soak itself: users at work, a recorder that sees what comes of it, and a judge who looks again and again.
+//! The soak itself: users at work, a recorder that sees all writes, and a judgement at intervals.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -15,50 +15,50 @@ use super::{
 };
 use crate::{OperatorOptions, Place};
 
-/// How often the judge looks, and something is said.
-const LOOK: Duration = Duration::from_secs(5);
-/// What was seen within this time isn't judged yet, as long as it goes on.
+/// How often writes are judged and progress is reported.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// What was seen within this time isn't judged yet, as long as the soak goes on.
 const MOMENT: Duration = Duration::from_secs(2);
 /// How long everything may take to come to rest in the end.
 const REST: Duration = Duration::from_mins(2);
 
-/// How much is done.
+/// How much to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Switches of all Workloads together.
     pub switches: u32,
     /// Workloads.
     pub workloads: u32,
-    /// Tells what is switched when.
+    /// Determines what is switched when.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a soak.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The switches that were done, by kind.
     pub switches: [(Kind, usize); Kind::ALL.len()],
-    /// What the judge says.
+    /// The violations and the counts.
     pub judgement: Judgement,
-    /// The story of the first Workload that was wronged; absent if none was.
+    /// The history of the first Workload with a violation, if there is one.
     pub story: Option<String>,
-    /// How long the switches took, and coming to rest.
+    /// How long it took, until all was at rest.
     pub took: Duration,
 }
 
-/// Runs a soak in a namespace of its own, with an operator of its own, and ends with its first violation. `say` gets a line
-/// now and then.
+/// Runs a soak in a namespace of its own, with an operator of its own, and ends with its first violation. `print` gets a line from
+/// time to time.
 ///
 /// # Errors
-/// When something fails that isn't under test: a request of a user's, a watch, the operator's start.
+/// When something fails that isn't under test: a user's request, a watch, the operator's start.
 ///
 /// # Panics
-/// When the operator has predicted wrongly.
+/// When a prediction of the operator was wrong.
 pub async fn run(
     cluster: &Cluster,
     metrics: &MetricsApi,
     effort: Effort,
-    say: impl Fn(&str),
+    print: impl Fn(&str),
 ) -> Result<Outcome, Error> {
     let place = Place::new(cluster, "soak").await?;
     let mark = cluster.audit()?.mark()?;
@@ -79,13 +79,13 @@ pub async fn run(
         live(user, Random::new(effort.seed, number.into()), switches).await
     };
     let mut users = pin!(futures::future::try_join_all((0..effort.workloads).map(live)));
-    let mut look = tokio::time::interval_at(tokio::time::Instant::now() + LOOK, LOOK);
+    let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + INTERVAL, INTERVAL);
     let loads = loop {
         tokio::select! {
             loads = &mut users => break Some(loads?),
-            _ = look.tick() => {
+            _ = interval.tick() => {
                 let judgement = judge::judge(&seen::sightings(&settled(&recorder)?)?);
-                say(&progress(began.elapsed(), effort, &diary, &judgement));
+                print(&progress(began.elapsed(), effort, &diary, &judgement));
                 if !judgement.violations.is_empty() {
                     break None;
                 }
@@ -103,7 +103,7 @@ pub async fn run(
     let story = match judgement.violations.first() {
         Some(violation) => {
             let requests = cluster.audit()?.since(mark)?.namespace(place.ns());
-            Some(story::tell(violation, &sightings, &diary.entries(), &requests, &operator.logs()))
+            Some(story::text(violation, &sightings, &diary.entries(), &requests, &operator.logs()))
         }
         None => None,
     };
@@ -112,21 +112,21 @@ pub async fn run(
     Ok(outcome)
 }
 
-/// A Workload's name. With two digits at least, so that none is the beginning of another.
+/// A Workload's name. With at least two digits, so that no name is a prefix of another.
 fn name(number: u32) -> String {
     format!("web-{number:02}")
 }
 
-/// The life of one Workload. What its load is in the end, in pods.
+/// Creates and switches one Workload. Returns its last load, in pods.
 async fn live(mut user: User<'_>, mut random: Random, switches: u32) -> Result<u32, Error> {
-    let mut wish = choice::first(&mut random);
+    let mut asked = choice::first(&mut random);
     let mut load = choice::load(&mut random);
     user.load(load);
-    user.apply(None, &wish).await?;
+    user.apply(None, &asked).await?;
     user.until_created().await?;
     for _ in 0..switches {
-        let choice = choice::next(&mut random, &wish);
-        wish = choice.wish;
+        let choice = choice::next(&mut random, &asked);
+        asked = choice.asked;
         if let Some(before) = choice.load_before {
             load = before;
             user.load(load);
@@ -142,7 +142,7 @@ async fn live(mut user: User<'_>, mut random: Random, switches: u32) -> Result<u
     Ok(load)
 }
 
-/// What was seen up to a moment ago: of what came later, a watch that is slower than another may still owe a part.
+/// What was seen up to a moment ago. Later writes may be incomplete, because one watch may be slower than another.
 fn settled(recorder: &Recorder) -> Result<Vec<Arc<Event>>, Error> {
     let until = recorder.began().elapsed().saturating_sub(MOMENT);
     let mut events = recorder.seen()?;
@@ -150,7 +150,7 @@ fn settled(recorder: &Recorder) -> Result<Vec<Arc<Event>>, Error> {
     Ok(events)
 }
 
-/// Waits until every Workload has what it should have, under loads that no longer change; who hasn't in the end.
+/// Waits until every Workload is at rest under its last load. Returns those that aren't in the end.
 async fn until_rest(recorder: &Recorder, loads: &[u32]) -> Result<Vec<Violation>, Error> {
     let rest = poll(REST, async || match unrest(recorder, loads).await {
         Ok(unrest) if !unrest.is_empty() => Err(unrest),

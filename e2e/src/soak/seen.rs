@@ -1,5 +1,5 @@
-//! What a stored write shows, as far as the replica count is concerned. Read from the objects as the API server gives
-//! them, not by the operator's own reader, so that one doesn't share the other's mistakes.
+//! What a stored write shows about the replica count. It is read from the objects of the API server without the operator's own
+//! code, so that the two don't share a bug.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// A stored write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The resourceVersion, which is etcd's revision: of all writes, whatever of, the later has the greater one.
+    /// The resourceVersion, which is etcd's revision: it grows with every write to any object.
     pub revision: u64,
     /// When it was seen, since the soak began.
     pub at: Duration,
@@ -28,7 +28,7 @@ pub enum Seen {
         /// Its `metadata.generation`: the version of its spec.
         generation: i64,
         /// What that version asks for.
-        wish: Wish,
+        asked: Asked,
         /// The version that the operator has last reported on; 0 if none.
         observed: i64,
         /// The phase of the handover that the operator reports.
@@ -45,7 +45,7 @@ pub enum Seen {
     Autoscaler {
         /// Its name.
         name: String,
-        /// Between which numbers it may choose.
+        /// The replica counts that it may choose.
         limits: Limits,
     },
     /// An autoscaler that was deleted.
@@ -55,9 +55,9 @@ pub enum Seen {
     },
 }
 
-/// What a version of a Workload's spec says of the number.
+/// What a version of a Workload's spec asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct Asked {
     /// `spec.replicas`.
     pub replicas: Option<i32>,
     /// `spec.autoscaling`.
@@ -68,14 +68,14 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaling {
     /// Absent.
-    Nobody,
-    /// An autoscaler of Baton's.
+    Absent,
+    /// Baton's autoscaler.
     Own(Limits),
-    /// An autoscaler of somebody else's.
+    /// An external autoscaler.
     External,
 }
 
-/// Between which numbers an autoscaler may choose, both included.
+/// The lowest and the highest replica count that an autoscaler may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `minReplicas`.
@@ -85,23 +85,23 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether an autoscaler with these limits may choose this number.
+    /// Whether an autoscaler with these limits may choose this replica count.
     pub fn contain(&self, number: i32) -> bool {
         (self.min..=self.max).contains(&number)
     }
 }
 
-impl Wish {
-    /// The number that counts as long as this is the spec: where nobody scales.
+impl Asked {
+    /// The replica count of a spec without autoscaling.
     pub fn fixed(&self) -> Option<i32> {
-        self.replicas.filter(|_| self.scaling == Scaling::Nobody)
+        self.replicas.filter(|_| self.scaling == Scaling::Absent)
     }
 
-    /// The number with which a Deployment is created.
+    /// The replica count with which a Deployment is created.
     pub fn start(&self) -> Option<i32> {
         self.replicas.or(match self.scaling {
             Scaling::Own(limits) => Some(limits.min),
-            Scaling::Nobody | Scaling::External => None,
+            Scaling::Absent | Scaling::External => None,
         })
     }
 }
@@ -130,14 +130,14 @@ fn sighting(event: &Event) -> Option<Sighting> {
 fn workload(object: &DynamicObject) -> Option<Seen> {
     let (spec, status) = (&object.data["spec"], &object.data["status"]);
     let scaling = match &spec["autoscaling"] {
-        Value::Null => Scaling::Nobody,
+        Value::Null => Scaling::Absent,
         autoscaling if !autoscaling["external"].is_null() => Scaling::External,
         autoscaling => Scaling::Own(limits(autoscaling)?),
     };
     let phase = status["replicaOwnership"]["phase"].as_str().map(str::to_owned);
     Some(Seen::Workload {
         generation: object.metadata.generation?,
-        wish: Wish { replicas: number(&spec["replicas"]), scaling },
+        asked: Asked { replicas: number(&spec["replicas"]), scaling },
         observed: status["observedGeneration"].as_i64().unwrap_or_default(),
         phase,
     })
@@ -164,14 +164,14 @@ impl fmt::Display for Limits {
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.replicas {
             Some(number) => write!(f, "replicas {number}, ")?,
             None => f.write_str("no replicas, ")?,
         }
         match self.scaling {
-            Scaling::Nobody => f.write_str("no autoscaling"),
+            Scaling::Absent => f.write_str("no autoscaling"),
             Scaling::Own(limits) => write!(f, "autoscaling from {limits}"),
             Scaling::External => f.write_str("external autoscaling"),
         }
@@ -181,14 +181,14 @@ impl fmt::Display for Wish {
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Workload { generation, wish, observed, phase } => {
+            Self::Workload { generation, asked, observed, phase } => {
                 let phase = phase.as_deref().unwrap_or("-");
-                write!(f, "Workload    generation {generation}: {wish}; reported on {observed}, {phase}")
+                write!(f, "Workload    generation {generation}: {asked}; reported on {observed}, {phase}")
             }
             Self::Deployment { replicas, owners } => {
-                write!(f, "Deployment  replicas {replicas}, held by ")?;
+                write!(f, "Deployment  replicas {replicas}, owned by ")?;
                 let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
-                f.write_str(if owners.is_empty() { "nobody" } else { "" })?;
+                f.write_str(if owners.is_empty() { "no manager" } else { "" })?;
                 f.write_str(&owners.join(", "))
             }
             Self::Autoscaler { name, limits } => write!(f, "autoscaler  {name}: from {limits}"),
@@ -204,21 +204,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_shows_what_it_asks_for_and_how_far_the_operator_is() {
+    fn a_workload_shows_its_spec_and_what_the_operator_has_reported() {
         let read = |spec: Value| {
             let object = json!({"metadata": {"generation": 3}, "spec": spec});
             workload(&serde_json::from_value(object).unwrap()).unwrap()
         };
-        let wish = |spec| match read(spec) {
-            Seen::Workload { wish, .. } => wish,
+        let asked = |spec| match read(spec) {
+            Seen::Workload { asked, .. } => asked,
             other => panic!("{other}"),
         };
-        assert_eq!(wish(json!({"replicas": 3})).fixed(), Some(3));
-        assert_eq!(wish(json!({})), Wish { replicas: None, scaling: Scaling::Nobody });
-        let own = wish(json!({"replicas": 3, "autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
+        assert_eq!(asked(json!({"replicas": 3})).fixed(), Some(3));
+        assert_eq!(asked(json!({})), Asked { replicas: None, scaling: Scaling::Absent });
+        let own = asked(json!({"replicas": 3, "autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
         assert_eq!((own.fixed(), own.start()), (None, Some(3)));
         assert_eq!(own.scaling, Scaling::Own(Limits { min: 2, max: 5 }));
-        assert_eq!(wish(json!({"autoscaling": {"external": {}}})).scaling, Scaling::External);
+        assert_eq!(asked(json!({"autoscaling": {"external": {}}})).scaling, Scaling::External);
 
         let status = json!({"observedGeneration": 2, "replicaOwnership": {"phase": "Fixed"}});
         let object = json!({"metadata": {"generation": 3}, "spec": {}, "status": status});

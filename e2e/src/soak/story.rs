@@ -1,5 +1,5 @@
-//! All that happened to one Workload, for whoever has to find out why: what its users did, what was stored, what was asked
-//! of the API server, and what the operator logged.
+//! The history of one Workload, to find the cause of a violation: what its users did, what was stored, the writes to the API
+//! server, and what the operator logged.
 
 use std::fmt::Write as _;
 
@@ -11,8 +11,8 @@ use super::{
     user::Entry,
 };
 
-/// The story of the Workload that a violation is about.
-pub(super) fn tell(
+/// The history of the Workload that a violation is about.
+pub(super) fn text(
     violation: &Violation,
     sightings: &[Sighting],
     diary: &[Entry],
@@ -25,7 +25,7 @@ pub(super) fn tell(
     for (_, line) in lines(violation, sightings, diary) {
         text.push_str(&line);
     }
-    text.push_str("\nwhat was written to the API server:\n");
+    text.push_str("\nwrites to the API server:\n");
     let about =
         |uri: &str| uri.split(['/', '?']).any(|part| part == name || part == format!("{name}-external"));
     for request in requests.iter().filter(|request| request.is_write() && about(&request.uri)) {
@@ -38,7 +38,7 @@ pub(super) fn tell(
     text
 }
 
-/// In the order of time, each with its time. What was stored again without a difference that counts is left out.
+/// Lines with their times, in order. A version that shows the same as the one before is left out.
 fn lines(violation: &Violation, sightings: &[Sighting], diary: &[Entry]) -> Vec<(f64, String)> {
     let mut lines = Vec::new();
     let mut before: Vec<&Seen> = Vec::new();
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_story_is_in_order_marks_the_violation_and_leaves_out_what_others_did() {
+    fn a_history_is_in_order_marks_the_violation_and_leaves_out_other_workloads() {
         let number = |revision, workload: &str, replicas| Sighting {
             revision,
             at: Duration::from_secs(revision),
@@ -98,16 +98,16 @@ mod tests {
         let diary = [entry("web", "load for 4 pods"), entry("other", "load for 9 pods")];
         let violation = Violation { revision: 5, workload: "web".to_owned(), what: "why?".to_owned() };
         let log = "INFO took web\nINFO took other\n";
-        let story = tell(&violation, &sightings, &diary, &AuditEntries::default(), log);
+        let story = text(&violation, &sightings, &diary, &AuditEntries::default(), log);
         let expected = "\
 web, revision 5: why?
 
 what its users did and what was stored (s, revision):
-      1.00       1  Deployment  replicas 3, held by baton (Apply)
+      1.00       1  Deployment  replicas 3, owned by baton (Apply)
       3.00          > load for 4 pods
-      5.00       5  Deployment  replicas 1, held by baton (Apply)  <<<
+      5.00       5  Deployment  replicas 1, owned by baton (Apply)  <<<
 
-what was written to the API server:
+writes to the API server:
 
 what the operator logged about it:
   INFO took web

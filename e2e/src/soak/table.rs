@@ -1,8 +1,8 @@
-//! What came of a soak, laid out for eyes.
+//! The result of a soak as a table for people.
 
 use super::run::{Effort, Outcome};
 
-/// The width of the column that says what is counted, and of the one that says how many.
+/// The widths of the two columns: what is counted, and how many.
 const COLUMNS: (usize, usize) = (48, 4);
 
 /// The whole table.
@@ -23,18 +23,18 @@ pub fn text(effort: Effort, outcome: &Outcome) -> String {
     lines.extend(outcome.switches.iter().map(|(kind, count)| line(&format!("  {kind}"), count)));
     lines.push("handovers".to_owned());
     lines.extend([
-        line("  the temporary manager came to hold a number", tally.begun),
-        line("  an autoscaler came to hold a number", tally.completed),
+        line("  the temporary manager became an owner", tally.begun),
+        line("  an autoscaler became the owner", tally.completed),
         line("  HandedOver was reported", tally.reported),
-        line("  Baton came to hold a number again", tally.taken_back),
+        line("  Baton became an owner again", tally.taken_back),
     ]);
-    lines.push("numbers".to_owned());
+    lines.push("replica counts".to_owned());
     lines.extend([
         line("  values seen", tally.values),
-        line("  set by Baton, as the spec says", tally.set),
+        line("  set by Baton from the spec", tally.set),
         line("  scaled up by an autoscaler", tally.scaled_up),
         line("  scaled down by an autoscaler", tally.scaled_down),
-        line("  of these late: it was gone, or its limits new", tally.late),
+        line("  late: it was gone, or its limits had changed", tally.late),
     ]);
     lines.push(String::new());
     let margin = tally.lowest_margin.map_or("–".to_owned(), |margin| margin.to_string());
@@ -59,7 +59,7 @@ mod tests {
     };
 
     #[test]
-    fn counts_stand_under_each_other() {
+    fn counts_are_in_one_column() {
         let tally = Tally { values: 12, begun: 3, lowest_margin: Some(-2), ..Tally::default() };
         let outcome = Outcome {
             switches: Kind::ALL.map(|kind| (kind, kind as usize)),
@@ -73,21 +73,21 @@ mod tests {
 
 switches
   on                                               0
-  off, with a number                               1
-  off, without a number                            2
+  off, with replicas                               1
+  off, without replicas                            2
   to an external autoscaler                        3
-  edit of numbers                                  4
+  edit of replicas or limits                       4
 handovers
-  the temporary manager came to hold a number      3
-  an autoscaler came to hold a number              0
+  the temporary manager became an owner            3
+  an autoscaler became the owner                   0
   HandedOver was reported                          0
-  Baton came to hold a number again                0
-numbers
+  Baton became an owner again                      0
+replica counts
   values seen                                     12
-  set by Baton, as the spec says                   0
+  set by Baton from the spec                       0
   scaled up by an autoscaler                       0
   scaled down by an autoscaler                     0
-  of these late: it was gone, or its limits new    0
+  late: it was gone, or its limits had changed     0
 
 lowest margin                                     -2
 violations                                         0

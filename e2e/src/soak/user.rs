@@ -1,5 +1,4 @@
-//! The users of one Workload: whoever edits it, whoever has an autoscaler of their own for it, and those who load it. They do
-//! what was chosen, and keep a log of it.
+//! The users of one Workload: they edit it, have an external autoscaler for it, and load it. They do what was chosen, and log it.
 
 use std::{fmt, sync::Mutex, time::Duration};
 
@@ -15,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{
     choice::{Choice, Kind, PER_POD},
-    seen::{Limits, Scaling, Wish},
+    seen::{Asked, Limits, Scaling},
 };
 use crate::{autoscaler, autoscaling, workload};
 
@@ -34,9 +33,9 @@ pub(super) struct Diary {
 pub(super) struct Entry {
     /// Since the soak began.
     pub(super) at: Duration,
-    /// Whose user.
+    /// The Workload.
     pub(super) workload: String,
-    /// The switch; absent for what isn't one.
+    /// The kind of switch, if it is one.
     pub(super) kind: Option<Kind>,
     /// What was done, for people.
     pub(super) what: String,
@@ -93,17 +92,17 @@ impl<'a> User<'a> {
     }
 
     /// Applies the Workload.
-    pub(super) async fn apply(&self, kind: Option<Kind>, wish: &Wish) -> Result<(), Error> {
-        let what = kind.map_or_else(|| wish.to_string(), |kind| format!("{kind}: {wish}"));
+    pub(super) async fn apply(&self, kind: Option<Kind>, asked: &Asked) -> Result<(), Error> {
+        let what = kind.map_or_else(|| asked.to_string(), |kind| format!("{kind}: {asked}"));
         self.diary.write(&self.name, kind, what);
         let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace);
-        let (params, body) = (PatchParams::apply(MANAGER), workload(&self.name, &spec(wish)));
+        let (params, body) = (PatchParams::apply(MANAGER), workload(&self.name, &spec(asked)));
         let applied = workloads.patch(&self.name, &params, &Patch::Apply(body)).await;
         applied.map(|_| ()).map_err(Error::api(format!("apply the Workload {}", self.name)))
     }
 
-    /// Waits until there is a Deployment. A Workload that no longer has a number by then would begin with the API server's
-    /// default, and rightly so.
+    /// Waits until the Deployment exists. If the Workload lost its replica count before, the Deployment would correctly start with
+    /// the API server's default.
     pub(super) async fn until_created(&self) -> Result<(), Error> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), self.namespace);
         wait_for(&format!("the Deployment {} being created", self.name), PATIENCE, async || {
@@ -113,34 +112,34 @@ impl<'a> User<'a> {
         .await
     }
 
-    /// Does what was chosen, but for the loads and the pause.
+    /// Does what was chosen, without the loads and the pause.
     pub(super) async fn switch(&mut self, choice: &Choice) -> Result<(), Error> {
         if choice.external == self.external {
-            return self.apply(Some(choice.kind), &choice.wish).await;
+            return self.apply(Some(choice.kind), &choice.asked).await;
         }
         if choice.external_first {
             self.scale_by(choice.external).await?;
             tokio::time::sleep(choice.lag).await;
-            self.apply(Some(choice.kind), &choice.wish).await
+            self.apply(Some(choice.kind), &choice.asked).await
         } else {
-            self.apply(Some(choice.kind), &choice.wish).await?;
+            self.apply(Some(choice.kind), &choice.asked).await?;
             tokio::time::sleep(choice.lag).await;
             self.scale_by(choice.external).await
         }
     }
 
-    /// Makes, changes or deletes their own autoscaler.
+    /// Creates, changes or deletes the external autoscaler.
     async fn scale_by(&mut self, limits: Option<Limits>) -> Result<(), Error> {
         let name = format!("{}-external", self.name);
         let autoscalers: Api<HorizontalPodAutoscaler> = Api::namespaced(self.client.clone(), self.namespace);
         if let Some(limits) = limits {
-            self.diary.write(&self.name, None, format!("an autoscaler of their own, from {limits}"));
+            self.diary.write(&self.name, None, format!("an external autoscaler, from {limits}"));
             let (params, body) =
                 (PatchParams::apply(MANAGER), autoscaler(&name, &self.name, scaling(limits)));
             let applied = autoscalers.patch(&name, &params, &Patch::Apply(body)).await;
             applied.map_err(Error::api(format!("apply the autoscaler {name}")))?;
         } else {
-            self.diary.write(&self.name, None, "no autoscaler of their own");
+            self.diary.write(&self.name, None, "no external autoscaler");
             let deleted = autoscalers.delete(&name, &DeleteParams::default()).await;
             deleted.map_err(Error::api(format!("delete the autoscaler {name}")))?;
         }
@@ -149,21 +148,21 @@ impl<'a> User<'a> {
     }
 }
 
-/// What a Workload says that wishes this.
-pub(crate) fn spec(wish: &Wish) -> Value {
+/// The spec of a Workload that asks for this.
+pub(crate) fn spec(asked: &Asked) -> Value {
     let mut spec = json!({});
-    if let Some(number) = wish.replicas {
+    if let Some(number) = asked.replicas {
         spec["replicas"] = number.into();
     }
-    match wish.scaling {
-        Scaling::Nobody => {}
+    match asked.scaling {
+        Scaling::Absent => {}
         Scaling::Own(limits) => spec["autoscaling"] = scaling(limits),
         Scaling::External => spec["autoscaling"] = json!({"external": {}}),
     }
     spec
 }
 
-/// What an autoscaler says that has these limits.
+/// The spec of an autoscaler with these limits.
 pub(crate) fn scaling(limits: Limits) -> Value {
     let target = json!({"type": "AverageValue", "averageValue": format!("{PER_POD}m")});
     autoscaling(limits.min, limits.max, &target)

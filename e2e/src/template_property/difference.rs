@@ -1,10 +1,10 @@
-//! What tells two objects apart, field by field. Any JSON will do.
+//! The differences between two objects, field by field, of any JSON.
 
 use std::{collections::BTreeSet, fmt};
 
 use serde_json::{Map, Value};
 
-/// The fields by which items of lists are told apart, the first that all items have.
+/// The fields that identify items of lists: the first one that all items have.
 const KEYS: [&str; 6] = ["name", "mountPath", "devicePath", "containerPort", "ip", "topologyKey"];
 
 /// A place at which two objects differ.
@@ -12,15 +12,15 @@ const KEYS: [&str; 6] = ["name", "mountPath", "devicePath", "containerPort", "ip
 pub struct Difference {
     /// Such as `.spec.template.spec.containers[app].image`.
     pub path: String,
-    /// What is there on the side of what was wanted.
+    /// The wanted value.
     pub wanted: Option<Value>,
-    /// What is there on the other side.
+    /// The found value.
     pub found: Option<Value>,
 }
 
 impl Difference {
-    /// Whether it is a zero that isn't there, outside of lists that are merged as a whole: a server stores no such zero, and
-    /// whoever applied it owns it.
+    /// Whether it is a zero that is missing, outside of lists that are merged as a whole. A server doesn't store such a zero, but
+    /// its manager owns it.
     pub fn is_unstored_zero(&self) -> bool {
         let is_index = |part: &str| part.split(']').next().is_some_and(|name| name.parse::<usize>().is_ok());
         let is_in_atomic = self.path.split('[').skip(1).any(is_index);
@@ -45,8 +45,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A path or a message without what is in quotes, and without what is in brackets to tell an item. Containers of all sorts are
-/// the same.
+/// A path or a message without what is in quotes, and without the keys of items in brackets. Containers of all sorts are the same.
 pub fn general(text: &str) -> String {
     let text = text.replace("initContainers", "containers");
     let (mut general, mut rest) = (String::new(), text.as_str());
@@ -75,8 +74,7 @@ pub fn differences(wanted: &Value, found: &Value) -> Vec<Difference> {
     all
 }
 
-/// Where `object` isn't what was `applied`: what it has beyond that isn't looked at,
-/// nor which version was applied to.
+/// Where `object` isn't what was `applied`. Other fields, and the resourceVersion, aren't compared.
 pub fn not_as_applied(applied: &Value, object: &Value) -> Vec<Difference> {
     let mut all = differences(applied, object);
     all.retain(|difference| difference.wanted.is_some() && difference.path != ".metadata.resourceVersion");
@@ -135,8 +133,7 @@ fn lists(path: &str, wanted: &[Value], found: &[Value], all: &mut Vec<Difference
     }
 }
 
-/// What an item is called. Ports of one number are told apart by their protocol, which is TCP if they say none, and constraints
-/// by what they do.
+/// The name of an item. It includes the protocol of a port, which is TCP by default, and the action of a constraint.
 fn name(item: &Value, key: &str) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let first = text(&item[key]);
@@ -154,16 +151,16 @@ mod tests {
 
     use super::*;
 
-    fn told(wanted: &Value, found: &Value) -> Vec<String> {
+    fn shown(wanted: &Value, found: &Value) -> Vec<String> {
         differences(wanted, found).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn items_are_told_apart_by_their_names() {
+    fn items_are_compared_by_their_names() {
         let wanted = json!({"list": [{"name": "a", "v": 1}, {"name": "b"}]});
         let found = json!({"list": [{"name": "b"}, {"name": "a", "v": 2}]});
         assert_eq!(
-            told(&wanted, &found),
+            shown(&wanted, &found),
             [r"list[a].v: wanted 1, found 2", r#"list (order): wanted ["a","b"], found ["b","a"]"#]
                 .map(|line| format!(".{line}"))
         );

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use super::difference::differences;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// How many templates counted.
     pub cases: usize,
     /// How many more the API server refused.
     pub skipped: usize,
-    /// Why it did, by its words.
+    /// How often it gave each cause.
     pub refusals: BTreeMap<String, usize>,
     /// The failures, by sort.
     pub sorts: BTreeMap<String, Finding>,
@@ -28,30 +28,30 @@ pub struct Findings {
 /// A sort of failure.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// How often it was met.
+    /// How often it was found.
     pub count: usize,
-    /// The first one, or what was left of it.
+    /// The first one, or the shrunk one.
     pub example: Example,
 }
 
 /// An edit that failed.
 #[derive(Clone, Debug)]
 pub struct Example {
-    /// What the run began with.
+    /// The seed of the run.
     pub seed: u64,
-    /// Whose it was.
+    /// The Workload.
     pub workload: String,
-    /// Its how many-th case it was.
+    /// The number of its case.
     pub step: usize,
     /// What was done.
     pub edits: Vec<String>,
-    /// The spec before; absent of a new Workload.
+    /// The spec before; absent for a new Workload.
     pub before: Option<Value>,
     /// The spec after.
     pub after: Value,
-    /// What there is to see.
+    /// A description for people.
     pub shown: String,
-    /// Whether it was met again with less in it. Otherwise it takes more than the last edit.
+    /// Whether it was shrunk. If not, it needs more than the last edit.
     pub is_small: bool,
 }
 
@@ -63,7 +63,7 @@ impl Findings {
         }
     }
 
-    /// Adds what came of another run.
+    /// Adds the result of another run.
     pub(super) fn add(&mut self, other: Self) {
         self.cases += other.cases;
         self.skipped += other.skipped;
@@ -78,7 +78,7 @@ impl Findings {
         }
     }
 
-    /// How far it has come, of so many cases.
+    /// The progress, of so many cases.
     pub(super) fn progress(&self, took: Duration, cases: usize) -> String {
         let (done, sorts) = (self.cases, self.sorts.len());
         format!("{:4} s: {done} of {cases} cases, {sorts} sorts of failures", took.as_secs())
@@ -107,7 +107,7 @@ impl fmt::Display for Example {
         let Self { seed, workload, step, edits, before, after, shown, is_small } = self;
         writeln!(f, "seed {seed}, Workload {workload}, step {step}; edits: {}", edits.join(", "))?;
         if !is_small {
-            writeln!(f, "(as it was met; nothing was left out)")?;
+            writeln!(f, "(not shrunk)")?;
         }
         writeln!(f, "{shown}")?;
         let text = |value: &Value| if *is_small { value.to_string() } else { format!("{value:#}") };

@@ -1,4 +1,4 @@
-//! The stage of tests: Baton as a process beside a control plane, known by its audit log, metrics and log.
+//! The stage of tests: Baton as a process beside a control plane, observed by its audit log, metrics and log.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::reference::Kind;
 use super::stage::{Mismatch, News, Sent, Stage};
 use crate::{Operator, OperatorOptions, Place};
 
-/// What comes of a write comes sooner.
+/// Longer than Baton takes to react to a write.
 const MOMENT: Duration = Duration::from_millis(250);
-/// How long Baton may be busy. One that never comes to rest is seen by what it sends.
+/// How long Baton may be busy. If it never comes to rest, its writes show that.
 const BUSY: Duration = Duration::from_secs(10);
-/// Every mismatch is logged, not only the first of its kind; and nothing is applied for safety's sake.
+/// Logs every mismatch, not only the first of its kind; and avoids a resync.
 const ARGS: [&str; 6] =
     ["--log-format", "json", "--log", "info,baton_controller::act::observer=debug", "--resync", "1000h"];
 
@@ -26,12 +26,12 @@ pub struct Local {
     mark: Mark,
     /// Where the operator's log was read to.
     log: usize,
-    /// What an operator had logged that was stopped.
+    /// What an operator logged before it was stopped.
     mismatches: Vec<Mismatch>,
 }
 
 impl Local {
-    /// Makes the namespace, and starts Baton.
+    /// Creates the namespace, and starts Baton.
     pub async fn start(cluster: &Cluster) -> Result<Self, Error> {
         let place = Place::new(cluster, "template").await?;
         let mark = cluster.audit()?.mark()?;
@@ -52,7 +52,7 @@ impl Local {
         self.rest().await.map(drop)
     }
 
-    /// Waits until no pass has ended for a moment, or for long enough; how many passes had.
+    /// Waits until no pass has ended for a moment, or until the limit. Returns how many passes have ended.
     async fn rest(&self) -> Result<u64, Error> {
         let mut before = self.passes().await?;
         let end = tokio::time::Instant::now() + BUSY;
@@ -66,7 +66,7 @@ impl Local {
         }
     }
 
-    /// What was logged of wrong predictions since this was asked last.
+    /// The wrong predictions that were logged since the last call.
     fn logged(&mut self) -> Vec<Mismatch> {
         let text = self.operator.logs();
         let from = self.log.min(text.len());
@@ -78,7 +78,7 @@ impl Local {
 
 async fn operator(place: &Place) -> Result<Operator, Error> {
     let args = ARGS.map(str::to_owned).to_vec();
-    // They are what is looked for, and each is told with the edit that it was met at.
+    // Mismatches are the subject here, and each is reported with its edit.
     place.operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
 }
 
@@ -91,7 +91,7 @@ impl Stage for Local {
         self.place.ns()
     }
 
-    async fn look_again(&mut self, workloads: usize) -> Result<(), Error> {
+    async fn reconcile_all(&mut self, workloads: usize) -> Result<(), Error> {
         let before = self.rest().await?;
         self.operator.look_again()?;
         self.passes_to_end(before + workloads as u64).await
@@ -111,7 +111,7 @@ impl Stage for Local {
         let (from, to) = (self.mark, audit.mark()?);
         let sent = audit.by_since(self.operator.user(), from)?.writes();
         let sent = sent.that(|write| {
-            // What met a newer version of the child is planned anew.
+            // After a conflict with a newer version of the child, Baton plans anew.
             kind(write).is_some() && !write.is_dry_run() && write.code != Some(409)
         });
         self.mark = to;

@@ -1,7 +1,7 @@
-//! What makes a plan wrong, held against what was then done.
+//! Compares a plan with the change that followed.
 //!
-//! The plan has to name each field that got another value and that Baton owns afterwards, and no other. What Baton lets go
-//! of may come back at once, with a default of the server's; a plan may call such a field removed.
+//! The plan has to name each field that got another value and that Baton owns afterwards, and no other. A field that Baton releases
+//! may come back at once with a default of the server; a plan may call it removed.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub fn faults(
         let message = plan.message.clone().unwrap_or_default();
         faults.push(("the dry run of the plan didn't agree", format!("{:?} {message}", plan.dry_run)));
     }
-    // Items that only change places, and zeros that only get an owner, are changes without a field.
+    // Items that only move, and zeros that only get an owner, are changes without a field.
     let is_touched = before.is_none_or(|before| trace(before) != trace(after));
     let is_update = planned.action == PlannedAction::Update && is_touched;
     if planned.action != seen.action && !is_update {
@@ -43,7 +43,7 @@ pub fn faults(
         let (same, unstored): (Vec<&String>, Vec<&String>) =
             planned.sets.difference(&seen.sets).partition(|path| stored.contains(*path));
         all(&mut faults, "the plan sets what stays the same", same);
-        // All of a kind, wherever they are: the path tells nothing.
+        // All in one finding: the paths don't matter.
         if !unstored.is_empty() {
             let names: Vec<&str> = unstored.iter().map(|path| path.as_str()).collect();
             faults.push((
@@ -51,7 +51,7 @@ pub fn faults(
                 format!("\"{}\"", names.join(", ").replace('"', "")),
             ));
         }
-        // A struct that is emptied is told by what goes of it.
+        // A plan names the removed fields of a struct that becomes empty.
         let is_emptied = |path: &&String| planned.removes.iter().any(|gone| is_at_or_below(gone, path));
         let unnamed = seen.sets.difference(&planned.sets).filter(|path| !is_emptied(path));
         all(&mut faults, "the plan doesn't set what changes", unnamed.collect());
@@ -64,18 +64,18 @@ pub fn faults(
         };
         all(&mut faults, "the plan removes what stays", planned.removes.iter().filter(stays).collect());
         let is_named = |path: &&String| planned.removes.iter().any(|named| is_at_or_below(path, named));
-        // A zero that was owned and not stored was never there to go.
+        // A zero that was owned but not stored can't be removed.
         let had = before.map(stored).unwrap_or_default();
         let was_there = |path: &&String| had.iter().any(|had| is_at_or_below(had, path));
         let gone = seen.removes.iter().filter(was_there).filter(|path| !is_named(path));
         all(&mut faults, "the plan doesn't remove what goes", gone.collect());
     }
     let takes: Vec<&String> = planned.takes.iter().map(|(path, _)| path).collect();
-    all(&mut faults, "the plan takes what is nobody's", takes);
+    all(&mut faults, "the plan takes over what no manager owns", takes);
     faults
 }
 
-/// All of an object that Baton may have changed: its spec, and what Baton owns.
+/// The parts of an object that Baton may have changed: its spec, and what Baton owns.
 fn trace(object: &Value) -> (&Value, Vec<&Value>) {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     let own = entries.filter(|entry| entry["manager"] == "baton").map(|entry| &entry["fieldsV1"]);

@@ -1,4 +1,4 @@
-//! The children that somebody makes by hand of what a Workload says.
+//! The children that a user would create by hand for a Workload.
 
 use baton_crd::labels;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 
 use super::stage::Stage;
 
-/// The field manager of who does it by hand.
+/// The field manager of that user.
 const MANAGER: &str = "by-hand";
 
 /// A kind of child that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Every Workload has one.
+    /// Of every Workload.
     Deployment,
-    /// Those with `spec.service` have one.
+    /// Of Workloads with `spec.service`.
     Service,
 }
 
@@ -27,7 +27,7 @@ impl Kind {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Deployment, Self::Service];
 
-    /// As in a manifest.
+    /// The name in a manifest.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deployment => "Deployment",
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// As in a path.
+    /// The name in a path.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Deployment => "deployments",
@@ -43,14 +43,14 @@ impl Kind {
         }
     }
 
-    /// Those of the stage's namespace.
+    /// The objects in the stage's namespace.
     pub fn api(self, stage: &impl Stage) -> Api<DynamicObject> {
         let group = if self == Self::Deployment { "apps" } else { "" };
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", self.name()));
         Api::namespaced_with(stage.client().clone(), stage.namespace(), &kind)
     }
 
-    /// What somebody applies by hand, if the Workload asks for it.
+    /// The manifest to apply by hand, if the Workload asks for this child.
     fn manifest(self, name: &str, workload: &str, spec: &Value) -> Option<Value> {
         let mut manifest = match self {
             Self::Deployment => deployment(workload, spec),
@@ -69,8 +69,8 @@ impl Kind {
         Some(manifest)
     }
 
-    /// What of a child somebody says, or a server fills in for them. The name, what a server reports, and the addresses and ports
-    /// that it chooses aren't.
+    /// The part of a child that a user writes or a server defaults, without the name, the status, and the addresses and ports that
+    /// a server chooses.
     pub fn comparable(self, child: &DynamicObject) -> Value {
         let mut spec = child.data["spec"].clone();
         let mut annotations = child.metadata.annotations.clone().unwrap_or_default();
@@ -87,10 +87,10 @@ impl Kind {
     }
 }
 
-/// What an API server makes of a Workload's spec by server-side apply where nothing was before, by kind; it stores nothing.
+/// The children that server-side apply creates from a Workload's spec, by kind. It is a dry run.
 ///
 /// # Errors
-/// When it refuses that: the spec is no case then.
+/// When the API server refuses one: the spec doesn't count then.
 pub async fn by_hand(stage: &impl Stage, workload: &str, spec: &Value) -> kube::Result<Value> {
     let name = format!("{workload}-by-hand");
     let params = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force() };

@@ -1,4 +1,4 @@
-//! One step of Workloads side by side: each is edited, and held against the property.
+//! One step of Workloads side by side: each is edited, and the property is checked.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,11 +19,11 @@ use super::{
     stage::{News, Stage},
 };
 
-/// The field manager of who edits Workloads.
+/// The field manager of the user that edits Workloads.
 const MANAGER: &str = "user";
 /// How many requests are under way at the same time.
 const AT_ONCE: usize = 8;
-/// How failures begin that are seen by what Baton sends.
+/// The beginnings of failures that Baton's writes show.
 pub(super) const UNREST: &str = "another pass costs a write";
 const WRITES: &str = "an edit takes more writes than it may";
 const RESTART: &str = "a restart costs a write";
@@ -35,43 +35,43 @@ const APPLIED: Duration = Duration::from_secs(30);
 pub struct Turn {
     /// Its name.
     pub name: String,
-    /// What it is to say.
+    /// Its new spec.
     pub spec: Value,
-    /// What is made of that by hand, by kind.
+    /// The children made by hand from that spec, by kind.
     pub by_hand: Value,
     /// Whether it is previewed before.
     pub previewed: bool,
 }
 
-/// How far to go.
+/// How far to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// What the Deployment is.
+    /// The children.
     Child,
-    /// Also another pass of Baton's.
+    /// Also another pass of Baton.
     Pass,
     /// And a restart.
     Restart,
 }
 
-/// A breach of the property.
+/// A violation of the property.
 #[derive(Clone, Debug)]
 pub struct Breach {
-    /// What tells it from others, without what only this Workload has.
+    /// The sort of failure, without what only this Workload has.
     pub sort: String,
-    /// What there is to see.
+    /// A description for people.
     pub shown: String,
-    /// Whether the child isn't what the Workload says, and is likely to stay so through later edits.
+    /// Whether the child isn't what the Workload says, so that later edits will likely find it again.
     pub lasts: bool,
 }
 
 impl Breach {
-    /// Of something that Baton did or told.
+    /// Of something that Baton did or reported.
     fn at(what: &str, place: &str, shown: String) -> Self {
         Self { sort: format!("{what}: {}", general(place)), shown, lasts: false }
     }
 
-    /// Of what is there now.
+    /// Of the current state.
     fn lasting(what: &str, place: &str, shown: String) -> Self {
         Self { lasts: true, ..Self::at(what, place, shown) }
     }
@@ -85,7 +85,7 @@ struct Seen {
     plan: Option<Vec<PlannedChild>>,
     /// The children before, by kind.
     before: Children,
-    /// The same afterwards; absent where it didn't come to that.
+    /// The children afterwards; absent if the turn ended early.
     after: Option<Children>,
     breaches: Vec<Breach>,
 }
@@ -101,12 +101,12 @@ pub async fn play<S: Stage>(stage: &mut S, turns: &[Turn], depth: Depth) -> Resu
             seen.judge(turn, news, allowed, what);
         }
     };
-    // Two of them are for what stands in the way of the third: what is left over, and what is emptied.
+    // Two more writes may be needed first: for leftovers, and for what becomes empty.
     judge(WRITES, 3, &stage.news()?);
-    // One that was refused isn't there.
+    // A refused Workload doesn't exist.
     let workloads = board.count().await?;
     if depth >= Depth::Pass {
-        stage.look_again(workloads).await?;
+        stage.reconcile_all(workloads).await?;
         judge(UNREST, 0, &stage.news()?);
     }
     if depth >= Depth::Restart {
@@ -116,7 +116,7 @@ pub async fn play<S: Stage>(stage: &mut S, turns: &[Turn], depth: Depth) -> Resu
     Ok(all.into_iter().map(|seen| seen.breaches).collect())
 }
 
-/// Deletes Workloads, and with them their children in their own time.
+/// Deletes Workloads. Their children go later.
 pub async fn clear(stage: &impl Stage, names: &[String]) -> Result<(), Error> {
     let workloads = Board::new(stage).workloads;
     let delete = async |name: &String| match workloads.delete(name, &DeleteParams::background()).await {
@@ -129,14 +129,14 @@ pub async fn clear(stage: &impl Stage, names: &[String]) -> Result<(), Error> {
 }
 
 impl Seen {
-    /// Judges what Baton did meanwhile: it may have sent so many writes of each child.
+    /// Judges what Baton did since: `allowed` is how many writes of each child it may have sent.
     fn judge(&mut self, turn: &Turn, news: &News, allowed: usize, what: &str) {
         for mismatch in news.mismatches.iter().filter(|one| one.name == turn.name) {
             for what in mismatch.what.split("; ") {
                 self.breaches.push(Breach::at("wrong prediction", place(what), mismatch.what.clone()));
             }
         }
-        // One that was refused is tried again, and what isn't at rest anyway needs no restart to be seen.
+        // Baton retries a refused write. And if another pass already costs a write, the restart shows nothing new.
         let is_refused = self.after.is_none();
         if is_refused || what == RESTART && self.breaches.iter().any(|breach| breach.sort.starts_with(UNREST))
         {
@@ -153,7 +153,7 @@ impl Seen {
                 _ => Vec::new(),
             };
             let shown = format!("{}\n{}", again.what, lines(&unlike));
-            // Zeros explain a write only where nothing else does.
+            // Zeros explain a write only if nothing else does.
             let odd = unlike.iter().filter(|one| !one.is_unstored_zero());
             let mut sorts: Vec<String> = odd.map(Difference::sort).collect();
             if sorts.is_empty() {
@@ -167,7 +167,7 @@ impl Seen {
     }
 }
 
-/// What the children are made of.
+/// The parts of a spec that the children depend on.
 fn content(spec: &Value) -> [Value; 3] {
     ["template", "rollout", "service"].map(|part| spec[part].clone())
 }
@@ -185,13 +185,13 @@ fn lines<T: ToString>(all: &[T]) -> String {
     all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Where Workloads and their children are.
+/// The APIs of Workloads and their children.
 struct Board {
     workloads: Api<DynamicObject>,
     children: [(Kind, Api<DynamicObject>); Kind::ALL.len()],
 }
 
-/// How Baton says that it is done with a spec.
+/// What Baton reports when it has finished a spec.
 enum Reported {
     Applied,
     Previewed,
@@ -206,12 +206,12 @@ impl Board {
         }
     }
 
-    /// The turn of one Workload, up to where Baton says that it is done.
+    /// Plays the turn of one Workload, until Baton reports that it has finished.
     async fn take(&self, turn: &Turn, stage: &impl Stage) -> Result<Seen, Error> {
         let mut seen = Seen::default();
         let mut previewed = None;
         if turn.previewed {
-            match self.say(turn, "Preview", &Reported::Previewed).await? {
+            match self.apply(turn, "Preview", &Reported::Previewed).await? {
                 Ok(workload) => {
                     previewed = Some(content(&workload.data["spec"]));
                     let plan = workload.data["status"]["plan"].clone();
@@ -224,15 +224,15 @@ impl Board {
                 }
             }
         }
-        let stored = match self.say(turn, "Enforce", &Reported::Applied).await? {
+        let stored = match self.apply(turn, "Enforce", &Reported::Applied).await? {
             Ok(workload) => workload.data["spec"].clone(),
             Err(breach) => {
                 seen.breaches.push(breach);
                 return Ok(seen);
             }
         };
-        // What an apply empties is null in the stored Workload, and means the same as what was never there. With the next apply
-        // it is empty, and so the plan was made of another Workload.
+        // A field that an apply empties is null in the stored Workload, which means the same as absent. The next apply makes it
+        // empty, so that the plan was made from another Workload.
         if previewed != Some(content(&stored)) {
             seen.plan = None;
         }
@@ -275,8 +275,8 @@ impl Board {
         Ok(children)
     }
 
-    /// Has the Workload say it in this mode, and waits until Baton has reported on it.
-    async fn say(
+    /// Applies the Workload in this mode, and waits until Baton has reported on it.
+    async fn apply(
         &self,
         turn: &Turn,
         mode: &str,
@@ -328,13 +328,13 @@ impl Board {
     }
 }
 
-/// Why a server refuses something, each cause without what only this object has.
+/// The causes of a refusal, without what only this object has.
 pub(super) fn causes(status: &Status) -> Vec<String> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut all: Vec<String> =
         causes.map(|cause| general(&format!("{}: {}", cause.field, cause.message))).collect();
     if all.is_empty() {
-        // What follows is about rules that weren't checked for that reason.
+        // The rest is about rules that weren't checked for that reason.
         all.extend(status.message.split(", <nil>").next().map(general));
     }
     all.sort();
@@ -342,13 +342,13 @@ pub(super) fn causes(status: &Status) -> Vec<String> {
     all
 }
 
-/// The condition Applied of this generation.
+/// The condition `Applied` of this generation.
 fn condition(workload: &DynamicObject, generation: Option<i64>) -> Option<&Value> {
     let conditions = workload.data["status"]["conditions"].as_array()?;
     conditions.iter().find(|one| one["type"] == "Applied" && one["observedGeneration"].as_i64() == generation)
 }
 
-/// The breaches by their sort, each once.
+/// The breaches by their sort, one of each.
 pub fn by_sort(breaches: &[Breach]) -> BTreeMap<&str, &Breach> {
     breaches.iter().rev().map(|breach| (breach.sort.as_str(), breach)).collect()
 }

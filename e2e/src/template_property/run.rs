@@ -1,5 +1,5 @@
-//! Many rounds: Workloads side by side, each with edits of its own. One whose child is wrong is given up, and another begins
-//! in its place, so that nothing is found twice because it is still there.
+//! Many rounds: Workloads side by side, each with edits of its own. A Workload whose child is wrong is replaced by a new one, so that
+//! the same failure isn't found again.
 
 use std::time::Instant;
 
@@ -18,23 +18,23 @@ use crate::templates::Templates;
 
 /// How many edits are tried in a row for one that an API server accepts.
 const ATTEMPTS: usize = 50;
-/// In how many of a hundred cases there is a preview before.
+/// The percentage of cases with a preview.
 const PREVIEWED: u32 = 33;
 
-/// How much is done.
+/// How much to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Templates that count, of all Workloads together.
     pub cases: usize,
     /// Workloads side by side.
     pub workloads: usize,
-    /// Tells every template and every edit.
+    /// Determines every template and every edit.
     pub seed: u64,
-    /// Whether a failure of each sort is made small, which takes half a minute each.
+    /// Whether to shrink a failure of each sort, which takes half a minute each.
     pub shrink: bool,
 }
 
-/// A Workload's life.
+/// A series of Workloads in one place.
 struct Chain {
     number: usize,
     name: String,
@@ -46,19 +46,19 @@ struct Chain {
     spec: Option<Value>,
 }
 
-/// What a Workload is to say next.
+/// The next edit of a Workload.
 struct Proposal {
     turn: Turn,
     edits: Vec<String>,
-    /// What the API server said about others.
+    /// The causes for which the API server refused others.
     refusals: Vec<Vec<String>>,
 }
 
-/// Plays so many cases. `say` gets a line after each round.
+/// Plays so many cases. `print` gets a line after each round.
 ///
 /// # Errors
 /// When something fails that isn't under test.
-pub async fn run<S: Stage>(stage: &mut S, effort: Effort, say: impl Fn(&str)) -> Result<Findings, Error> {
+pub async fn run<S: Stage>(stage: &mut S, effort: Effort, print: impl Fn(&str)) -> Result<Findings, Error> {
     let (templates, began) = (Templates::new(), Instant::now());
     let mut findings = Findings::default();
     let mut chains: Vec<Chain> =
@@ -97,7 +97,7 @@ pub async fn run<S: Stage>(stage: &mut S, effort: Effort, say: impl Fn(&str)) ->
             }
         }
         clear(stage, &failed).await?;
-        say(&findings.progress(began.elapsed(), effort.cases));
+        print(&findings.progress(began.elapsed(), effort.cases));
     }
     let names: Vec<String> = chains.into_iter().map(|chain| chain.name).collect();
     clear(stage, &names).await?;
@@ -105,7 +105,7 @@ pub async fn run<S: Stage>(stage: &mut S, effort: Effort, say: impl Fn(&str)) ->
     if effort.shrink {
         for (sort, finding) in &mut findings.sorts {
             shrink::shrink(stage, sort, &mut finding.example).await?;
-            say(&format!("── {sort}\n{}\n", finding.example));
+            print(&format!("── {sort}\n{}\n", finding.example));
         }
     }
     Ok(findings)
@@ -123,7 +123,7 @@ impl Chain {
         self.spec = None;
     }
 
-    /// An edit that the API server accepts of a Deployment made by hand.
+    /// An edit that the API server accepts for a Deployment made by hand.
     async fn propose(&mut self, templates: &Templates, stage: &impl Stage) -> Result<Proposal, Error> {
         let mut refusals = Vec::new();
         self.step += 1;
@@ -145,7 +145,8 @@ impl Chain {
                 Err(error) => return Err(Error::api("try a Deployment by hand")(error)),
             }
         }
-        let what = format!("{} has no edit that the API server accepts; it said: {refusals:#?}", self.name);
+        let what =
+            format!("{} has no edit that the API server accepts; its causes: {refusals:#?}", self.name);
         Err(Error::parse(what)("the generator and the API server disagree"))
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a failure small: leaves out what it doesn't need, as long as it stays.
+//! Shrinks a failure: leaves out what it doesn't need, as long as it fails in the same way.
 
 use baton_testbed::Error;
 use futures::{StreamExt as _, stream};
@@ -15,17 +15,17 @@ use crate::templates::smaller::{Cut, Pair, cuts, without};
 /// How many are tried side by side.
 const AT_ONCE: usize = 24;
 
-/// Below what an edit has.
+/// Deeper than any edit.
 const DEEPEST: usize = 12;
 
-/// An edit that fails, and what there is to see.
+/// An edit that fails, and a description for people.
 type Failing = (Pair, String);
 
-/// Makes an example of a sort of failure smaller, from the greatest parts to the least. Where it isn't met again by its last edit
-/// alone, it stays as it is.
+/// Shrinks an example of a sort of failure, from the largest parts to the smallest. If its last edit alone doesn't fail, it stays as
+/// it is.
 pub(super) async fn shrink<S: Stage>(stage: &mut S, sort: &str, example: &mut Example) -> Result<(), Error> {
     let whole = (example.before.clone(), example.after.clone());
-    // What doesn't need anything to have been there before is smaller without it.
+    // A failure that doesn't need the spec before is smaller without it.
     let mut tries = Tries { stage, sort, count: 0 };
     let Some(mut smallest) = tries.smallest(&[(None, whole.1.clone()), whole]).await? else { return Ok(()) };
     for depth in 1..=DEEPEST {
@@ -39,7 +39,7 @@ pub(super) async fn shrink<S: Stage>(stage: &mut S, sort: &str, example: &mut Ex
                 found.push((pair, shown));
             }
         }
-        // Most that can go one by one can go together, or all but one.
+        // Most parts that can go one by one can go together, or all but one.
         let mut together = vec![without(&smallest.0, good.iter().copied())];
         together.extend((0..good.len()).map(|but| {
             let others = good.iter().enumerate().filter(|(at, _)| *at != but);
@@ -60,7 +60,7 @@ fn size(((before, after), _): &Failing) -> usize {
     before.as_ref().map_or(0, |before| before.to_string().len()) + after.to_string().len()
 }
 
-/// Edits that are tried.
+/// Tries edits.
 struct Tries<'a, S> {
     stage: &'a mut S,
     sort: &'a str,

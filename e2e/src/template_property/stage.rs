@@ -1,33 +1,33 @@
-//! A cluster where Baton runs, as far as the property needs it: any API server will do, and any way to run Baton.
+//! The place where Baton runs, for the property: any API server, and any way to run Baton.
 
 use baton_testbed::Error;
 use kube::Client;
 use serde_json::Value;
 
-/// A namespace in a cluster with Baton at work in it.
+/// A namespace in a cluster in which Baton runs.
 pub trait Stage {
-    /// Of somebody who may edit Workloads there and read and dry-run what they have as children.
+    /// The client of a user that may edit Workloads there, and read and dry-run their children.
     fn client(&self) -> &Client;
 
-    /// The namespace, which nobody else uses.
+    /// The namespace, for this stage alone.
     fn namespace(&self) -> &str;
 
-    /// Has Baton look at all Workloads of the namespace, of which there are so many, and waits until it has and is at rest.
-    fn look_again(&mut self, workloads: usize) -> impl Future<Output = Result<(), Error>>;
+    /// Makes Baton reconcile all Workloads of the namespace, and waits until it has reconciled so many and is at rest.
+    fn reconcile_all(&mut self, workloads: usize) -> impl Future<Output = Result<(), Error>>;
 
-    /// Ends Baton and starts it again, and waits until it has looked at so many Workloads and is at rest.
+    /// Restarts Baton, and waits until it has reconciled so many Workloads and is at rest.
     fn restart(&mut self, workloads: usize) -> impl Future<Output = Result<(), Error>>;
 
-    /// What Baton did since this was asked last.
+    /// What Baton did since the last call.
     fn news(&mut self) -> Result<News, Error>;
 }
 
 /// What Baton did for some time.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    /// The writes of children that it sent, but for dry runs and those that met a newer version of the child.
+    /// The writes of children that it sent, without dry runs and conflicts with a newer version of the child.
     pub sent: Vec<Sent>,
-    /// What it predicted wrongly.
+    /// Its wrong predictions.
     pub mismatches: Vec<Mismatch>,
 }
 
@@ -36,11 +36,11 @@ pub struct News {
 pub struct Sent {
     /// The child's kind, such as `Deployment`.
     pub kind: String,
-    /// The child's name, which is its Workload's too.
+    /// The child's name, which is also its Workload's.
     pub name: String,
     /// The write, in a line.
     pub what: String,
-    /// What was applied; absent of other writes.
+    /// What was applied; absent for other writes.
     pub body: Option<Value>,
 }
 
