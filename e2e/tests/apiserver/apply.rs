@@ -1,4 +1,4 @@
-//! `kubectl apply`, of both sorts, and `kubectl diff`.
+//! `kubectl apply`, client-side and server-side, and `kubectl diff`.
 
 use anyhow::Result;
 
@@ -17,7 +17,7 @@ async fn terminal() -> Result<Terminal> {
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn a_client_side_apply_takes_out_what_the_manifest_has_no_more() -> Result<()> {
+async fn a_client_side_apply_removes_what_the_manifest_no_longer_has() -> Result<()> {
     terminal()
         .await?
         .shows(
@@ -133,7 +133,7 @@ kubectl other
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn an_object_made_client_side_can_be_applied_server_side() -> Result<()> {
+async fn an_object_created_client_side_can_be_applied_server_side() -> Result<()> {
     terminal()
         .await?
         .shows(
@@ -153,7 +153,7 @@ $ kubectl get deployment web -o jsonpath={.metadata.labels}
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn unknown_fields_are_refused_or_warned_of() -> Result<()> {
+async fn unknown_fields_are_refused_or_cause_a_warning() -> Result<()> {
     let settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, dta: {colour: blue}}";
     let shop = "{apiVersion: baton.rs/v1alpha1, kind: Workload, metadata: {name: shop}, spec: {size: 3}}";
     Terminal::open()

@@ -23,7 +23,7 @@ async fn terminal() -> Result<Terminal> {
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn a_custom_resource_is_there_once_it_is_defined() -> Result<()> {
+async fn a_custom_resource_is_served_once_its_crd_is_applied() -> Result<()> {
     terminal()
         .await?
         .shows(
@@ -87,7 +87,7 @@ Events:         <none>
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn a_crd_takes_its_objects_with_it() -> Result<()> {
+async fn the_objects_of_a_crd_are_deleted_with_it() -> Result<()> {
     terminal()
         .await?
         .workloads()?

@@ -1,4 +1,4 @@
-//! What kubectl shows.
+//! kubectl shows objects, fields, and the server.
 
 use anyhow::Result;
 
@@ -160,7 +160,7 @@ DESCRIPTION:
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn the_server_tells_what_it_is() -> Result<()> {
+async fn the_server_shows_its_version_its_resources_and_the_user() -> Result<()> {
     let terminal = Terminal::open().await?.workloads()?;
     terminal
         .shows(
@@ -203,7 +203,7 @@ Groups      [developers system:authenticated]
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn what_isnt_played_is_said_so() -> Result<()> {
+async fn requests_that_the_server_doesnt_play_fail_with_a_message() -> Result<()> {
     let terminal = Terminal::open().await?;
     terminal
         .shows(
@@ -229,7 +229,7 @@ error: Metrics API not available
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn what_isnt_there_is_said_so() -> Result<()> {
+async fn missing_objects_and_unknown_fields_and_kinds_are_errors() -> Result<()> {
     let terminal = Terminal::open().await?;
     terminal
         .shows(

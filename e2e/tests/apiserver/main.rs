@@ -1,4 +1,4 @@
-//! The API server inside a process, as the real kubectl sees it: each test is what somebody types, and what kubectl says.
+//! The API server inside a process, with the real kubectl: each test has what a user types, and what kubectl prints.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod apply;

@@ -19,11 +19,11 @@ pub struct Terminal {
     _serving: Serving,
 }
 
-/// Where an object is shown, what is another one each time.
-const MADE_UP: [&str; 4] = ["  uid: ", "  resourceVersion: ", "  UID: ", "  Resource Version: "];
+/// The lines of a shown object that differ in each run.
+const GENERATED: [&str; 4] = ["  uid: ", "  resourceVersion: ", "  UID: ", "  Resource Version: "];
 
 impl Terminal {
-    /// A terminal with an empty server, whose time stands still.
+    /// A terminal with an empty server, whose clock doesn't move.
     pub async fn open() -> Result<Self> {
         let assets = blocking(|| Assets::locate(&[Program::Kubectl])).await?;
         let now = "2026-01-01T00:00:00Z".parse()?;
@@ -35,27 +35,27 @@ impl Terminal {
         Ok(Self { server, kubectl, folder, editor: "true".to_owned(), _serving: serving })
     }
 
-    /// With a file.
+    /// Adds a file.
     pub fn file(self, name: &str, content: &str) -> Result<Self> {
         std::fs::write(self.folder.path().join(name), content)?;
         Ok(self)
     }
 
-    /// With the CRD of Workloads.
+    /// Loads the CRD.
     pub fn workloads(self) -> Result<Self> {
         let crd = workspace().join("manifests/crd/workloads.baton.rs.yaml");
         self.server.load(&std::fs::read_to_string(crd)?)?;
         Ok(self)
     }
 
-    /// With an editor that changes one text to another.
+    /// Sets an editor that replaces a text.
     pub fn editor(mut self, from: &str, to: &str) -> Self {
         self.editor = format!("sed -i s/{from}/{to}/");
         self
     }
 
-    /// Types the commands of a transcript, which begin with `$`, and expects what follows each: what kubectl writes, and its exit
-    /// code in brackets if it isn't 0.
+    /// Runs the commands of a transcript, which begin with `$`, and expects the text that follows each: what kubectl prints, and
+    /// its exit code in brackets if it isn't 0.
     pub async fn shows(&self, transcript: &str) -> Result<()> {
         let mut shown = String::new();
         for line in transcript.lines() {
@@ -69,7 +69,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// What kubectl writes, without what is another one each time, and its exit code.
+    /// What kubectl prints, without the lines that differ in each run, and its exit code.
     async fn run(&self, command: &str) -> Result<String> {
         let folder = self.folder.path();
         let output = Command::new(&self.kubectl)
@@ -89,7 +89,7 @@ impl Terminal {
             [&output.stdout, &output.stderr].into_iter().flat_map(|text| text.split(|byte| *byte == b'\n'))
         {
             let line = String::from_utf8_lossy(line);
-            if !line.trim().is_empty() && !MADE_UP.iter().any(|made_up| line.starts_with(made_up)) {
+            if !line.trim().is_empty() && !GENERATED.iter().any(|generated| line.starts_with(generated)) {
                 let _ = writeln!(shown, "{}", line.trim_end());
             }
         }
@@ -100,7 +100,7 @@ impl Terminal {
     }
 }
 
-/// The words of a command; quotes hold several together.
+/// The arguments of a command; an argument in quotes may have spaces.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
@@ -114,7 +114,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// A Deployment, as most tests have it.
+/// The Deployment of most tests.
 pub const WEB: &str = "\
 apiVersion: apps/v1
 kind: Deployment

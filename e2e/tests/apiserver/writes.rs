@@ -1,4 +1,4 @@
-//! Everything else by which kubectl changes objects.
+//! The other ways in which kubectl changes objects.
 
 use anyhow::Result;
 
@@ -54,7 +54,7 @@ error: The --replicas=COUNT flag is required, and COUNT must be greater than or 
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn labels_and_annotations_are_set_and_taken_out() -> Result<()> {
+async fn labels_and_annotations_are_set_and_removed() -> Result<()> {
     terminal()
         .await?
         .shows(
@@ -100,7 +100,7 @@ nginx:2{"app":"web"}
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn one_can_wait_for_what_a_controller_says() -> Result<()> {
+async fn kubectl_waits_for_the_status_that_a_controller_writes() -> Result<()> {
     terminal()
         .await?
         .shows(
@@ -132,7 +132,7 @@ deployment.apps/web restarted
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn objects_are_made_from_the_command_line() -> Result<()> {
+async fn objects_are_created_from_the_command_line() -> Result<()> {
     Terminal::open()
         .await?
         .shows(
@@ -206,7 +206,7 @@ Error from server (NotFound): configmaps "a" not found
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn the_objects_of_a_list_are_made_one_by_one() -> Result<()> {
+async fn the_objects_of_a_list_are_created_one_by_one() -> Result<()> {
     let list = "
 apiVersion: v1
 kind: List
@@ -233,7 +233,7 @@ error: error validating "wrong.yaml": error validating data: ValidationError(Con
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn a_pod_gets_a_container_to_look_into_it() -> Result<()> {
+async fn a_pod_gets_an_ephemeral_container() -> Result<()> {
     Terminal::open()
         .await?
         .shows(
@@ -275,7 +275,7 @@ The Pod "web" is invalid:
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn what_a_patch_cant_do_is_said_so() -> Result<()> {
+async fn forbidden_changes_and_unknown_fields_are_reported() -> Result<()> {
     terminal()
         .await?
         .shows(

@@ -1,4 +1,4 @@
-//! Operators that stand for election in a namespace of their own, each as a user of its own, and the Workload they serve.
+//! Operators with leader election in a namespace of their own, each as a user of its own, and their Workload.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// A fresh namespace in which operators of these names may elect one of them.
+    /// A new namespace in which operators of these names may elect a leader.
     pub async fn of(cluster: &Cluster, names: &[&str]) -> Self {
         let candidates = Self { place: Place::new(cluster, "leader").await.unwrap() };
         candidates.allow_election(names).await;
@@ -34,7 +34,7 @@ impl Candidates {
         self.place.ns()
     }
 
-    /// What the manifests grant in the operator's namespace.
+    /// Grants what the manifests grant in the operator's namespace.
     async fn allow_election(&self, names: &[&str]) {
         let rules: Vec<_> = PERMISSIONS
             .iter()
@@ -67,7 +67,7 @@ impl Candidates {
         format!("{name}-{}", self.place.namespace)
     }
 
-    /// Starts an operator of this name and waits until it is ready, as a leader or standing by.
+    /// Starts an operator of this name and waits until it is ready, as the leader or not.
     pub async fn start(&self, name: &str, proxy: Option<&Proxy>) -> Operator {
         let span = |span: Duration| format!("{}ms", span.as_millis());
         let args = [
@@ -100,7 +100,7 @@ impl Candidates {
         .await;
     }
 
-    /// Who holds the lease.
+    /// The holder of the lease.
     pub async fn holder(&self) -> Option<String> {
         self.place
             .api::<Lease>()
@@ -112,12 +112,12 @@ impl Candidates {
             .filter(|holder| !holder.is_empty())
     }
 
-    /// Applies the Workload `web` with this on top of its spec, as a user.
+    /// Applies the Workload `web` with these fields in its spec, as a user.
     pub async fn apply(&self, spec: &Value) {
         self.place.apply_as("user", &web(spec)).await.unwrap();
     }
 
-    /// Waits until the Workload's number is this and stands like this.
+    /// Waits until the Workload reports this phase and this replica count.
     pub async fn reach(&self, phase: HandoverPhase, replicas: i32) {
         eventually(&format!("{replicas} replicas, {phase:?}"), async || {
             let workload = self.place.api::<Workload>().get("web").await.unwrap();

@@ -1,4 +1,4 @@
-//! One leads and is disturbed in the middle of a handover; the other takes over.
+//! The leader is disturbed in the middle of a handover, and the other operator takes over.
 
 use std::{
     sync::{
@@ -24,22 +24,22 @@ use crate::{
 };
 
 scenarios! {
-    a_leader_that_is_killed_is_followed_when_its_lease_has_run_out,
-    a_leader_that_is_asked_to_end_is_followed_at_once,
+    a_killed_leader_is_replaced_when_its_lease_has_expired,
+    a_leader_that_is_asked_to_stop_is_replaced_at_once,
     a_leader_that_is_cut_off_ends_before_the_next_one_leads,
     a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal,
 }
 
 scenarios! {
-    only real, because "a process is put to sleep":
-    a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up,
+    only real, because "a process is paused":
+    a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_resumes,
 }
 
 /// What a busy machine may add to any time.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Two operators, of which `a` leads through a proxy and is in the middle of a handover: the temporary manager holds the
-/// number beside Baton, and `a` has not heard the answer.
+/// Two operators, of which `a` leads through a proxy and is in the middle of a handover: the temporary manager owns the replica
+/// count beside Baton, and `a` hasn't received the response.
 struct Scene {
     a: Operator,
     b: Operator,
@@ -47,48 +47,51 @@ struct Scene {
     proxy: Arc<Proxy>,
     /// Whether `a` is cut off from the API server.
     is_cut_off: Arc<AtomicBool>,
-    // Dropped last: as long as an operator runs, it makes anew what goes with the namespace.
+    // Dropped last: a running operator recreates what is deleted with the namespace.
     candidates: Candidates,
 }
 
 impl Scene {
-    /// The answer to the temporary manager's write is lost.
+    /// The response to the temporary manager's write is lost.
     async fn in_a_handover(cluster: &Cluster) -> Self {
         let scene = Self::before_a_handover(cluster, || Action::after(Action::Cut)).await;
-        let lent = tokio::time::timeout(PATIENCE, scene.proxy.cut()).await;
-        lent.expect("the operator that leads begins the handover");
+        let handover = tokio::time::timeout(PATIENCE, scene.proxy.cut()).await;
+        handover.expect("the leader begins the handover");
         scene
     }
 
-    /// `a` was put to sleep while it waited for the answer to the temporary manager's write, so that no other write was
-    /// on its way to a socket: such a one can't be held back.
-    async fn asleep_in_a_handover(cluster: &Cluster) -> Self {
-        let (lending, lends) = oneshot::channel();
-        let (sleeping, sleeps) = oneshot::channel();
+    /// `a` is paused while it waits for the response to the temporary manager's write. So no other write is on its way to a socket,
+    /// where it couldn't be stopped.
+    async fn paused_in_a_handover(cluster: &Cluster) -> Self {
+        let (begin, begun) = oneshot::channel();
+        let (pause, paused) = oneshot::channel();
         let scene = Self::before_a_handover(cluster, move || {
-            let _ = lending.send(());
-            Action::behind(sleeps.map(drop))
+            let _ = begin.send(());
+            Action::behind(paused.map(drop))
         });
         let scene = scene.await;
-        tokio::time::timeout(PATIENCE, lends).await.expect("the handover to begin in time").unwrap();
+        tokio::time::timeout(PATIENCE, begun).await.expect("the handover to begin in time").unwrap();
         scene.a.process().pause().unwrap();
-        sleeping.send(()).unwrap();
+        pause.send(()).unwrap();
         scene
     }
 
-    /// The handover will begin at once, and this is what happens to the temporary manager's first write.
-    async fn before_a_handover(cluster: &Cluster, lend: impl FnOnce() -> Action + Send + 'static) -> Self {
+    /// The handover begins at once. `first_write` is what happens to the temporary manager's first write.
+    async fn before_a_handover(
+        cluster: &Cluster,
+        first_write: impl FnOnce() -> Action + Send + 'static,
+    ) -> Self {
         let candidates = Candidates::of(cluster, &["a", "b"]).await;
         let is_cut_off = Arc::new(AtomicBool::new(false));
         let cut_off = is_cut_off.clone();
-        let lend = Mutex::new(Some(lend));
+        let first_write = Mutex::new(Some(first_write));
         let proxy = Proxy::start(cluster, move |request| {
-            let lends = request.query("fieldManager") == Some("handover-to-hpa");
+            let is_temporary = request.query("fieldManager") == Some("handover-to-hpa");
             if cut_off.load(Ordering::SeqCst) {
                 return Action::Cut;
             }
-            match lends.then(|| lend.lock().unwrap().take()).flatten() {
-                Some(lend) => lend(),
+            match is_temporary.then(|| first_write.lock().unwrap().take()).flatten() {
+                Some(first_write) => first_write(),
                 None => Action::Forward,
             }
         });
@@ -104,13 +107,13 @@ impl Scene {
         Self { a, b, watch, proxy, is_cut_off, candidates }
     }
 
-    /// How long it took until `b` led.
+    /// The time until `b` led.
     async fn taken_over_since(&self, begun: Instant) -> Duration {
         self.candidates.leads("b").await;
         begun.elapsed()
     }
 
-    /// `b` brings the handover to its end; nobody wrote without the lease, and the number never fell.
+    /// `b` completes the handover. No operator wrote without the lease, and the replica count never fell.
     async fn ends_well(&self, what: &str, took: Duration) -> Record {
         self.candidates.reach(HandedOver, 3).await;
         assert!(self.b.end().is_none(), "{}", self.b.log_tail(30));
@@ -118,16 +121,16 @@ impl Scene {
         history.never_below(2).unwrap();
         assert_eq!(history.values(), [2, 3], "{history}");
         let record = Record::of(&self.candidates);
-        record.nobody_wrote_without_the_lease();
+        record.no_operator_wrote_without_the_lease();
         let holders: Vec<_> = record.terms.iter().map(|term| &*term.holder).collect();
         println!(
-            "{what}: taken over after {took:.1?}; held by {holders:?}; writes {:?}",
+            "{what}: taken over after {took:.1?}; lease holders {holders:?}; writes {:?}",
             record.writes_by_user()
         );
         record
     }
 
-    /// Waits until `a` has ended; when that was.
+    /// Waits until `a` has ended, and returns when.
     async fn a_has_ended(&self) -> Timestamp {
         let ended = async || self.a.end().map(|_| self.candidates.place.cluster.now()).ok_or(());
         eventually("the old leader to end", ended).await
@@ -139,7 +142,7 @@ impl Scene {
     }
 }
 
-async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(cluster: Cluster) {
+async fn a_killed_leader_is_replaced_when_its_lease_has_expired(cluster: Cluster) {
     let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();
     scene.a.kill();
@@ -148,7 +151,7 @@ async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(cluster:
     scene.ends_well("killed", took).await;
 }
 
-async fn a_leader_that_is_asked_to_end_is_followed_at_once(cluster: Cluster) {
+async fn a_leader_that_is_asked_to_stop_is_replaced_at_once(cluster: Cluster) {
     let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();
     assert_eq!(scene.a.stop().await.unwrap(), End::Success, "{}", scene.a.log_tail(30));
@@ -156,9 +159,9 @@ async fn a_leader_that_is_asked_to_end_is_followed_at_once(cluster: Cluster) {
     let took = scene.taken_over_since(begun).await;
     let wait = released.elapsed();
     assert!(wait <= RETRY_PERIOD + SLACK, "{wait:?} after the end of the old leader");
-    let record = scene.ends_well("asked to end", took).await;
+    let record = scene.ends_well("asked to stop", took).await;
     let holders: Vec<_> = record.terms.iter().map(|term| &*term.holder).collect();
-    assert_eq!(holders, ["a", "", "b"], "it gave the lease back");
+    assert_eq!(holders, ["a", "", "b"], "it releases the lease");
 }
 
 async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads(cluster: Cluster) {
@@ -177,21 +180,21 @@ async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads(cluster: Cluste
     println!("cut off: the old leader ended after {lasted:.1?}");
 }
 
-async fn a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up(cluster: Cluster) {
-    let scene = Scene::asleep_in_a_handover(&cluster).await;
+async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_resumes(cluster: Cluster) {
+    let scene = Scene::paused_in_a_handover(&cluster).await;
     let begun = Instant::now();
     let took = scene.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
     scene.candidates.reach(HandedOver, 3).await;
-    let woken = Instant::now();
+    let resumed = Instant::now();
     scene.a.process().resume().unwrap();
     scene.a_has_ended().await;
-    println!("stopped: the stale leader ended {:.1?} after it was woken", woken.elapsed());
+    println!("paused: the stale leader ended {:.1?} after it was resumed", resumed.elapsed());
     scene.assert_that_a_lost();
-    scene.ends_well("stopped", took).await;
+    scene.ends_well("paused", took).await;
 }
 
-/// Whoever takes the lease from a leader by hand takes it without the leader's knowing, until its next renewal.
+/// A leader notices a change of its lease only at its next renewal.
 async fn a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal(cluster: Cluster) {
     let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Holds what the operators wrote against who held the lease at that time, both by the API server's audit log.
+//! Compares the operators' writes with the holder of the lease at that time, both from the API server's audit log.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::candidates::Candidates;
 
-/// A change of the holder: since when, and who; empty for nobody.
+/// A change of the lease's holder, which is empty if there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     pub since: Timestamp,
@@ -21,10 +21,10 @@ impl Term {
     }
 }
 
-/// The writes of all operators in a namespace, and who held the lease.
+/// The writes of all operators in a namespace, and the holders of the lease.
 pub struct Record {
     writes: Vec<AuditEntry>,
-    /// The writes of those who didn't hold the lease.
+    /// The writes of operators that didn't hold the lease.
     strays: Vec<AuditEntry>,
     pub terms: Vec<Term>,
 }
@@ -34,10 +34,10 @@ impl Record {
         let of_operators = |entry: &AuditEntry| entry.user.starts_with("system:serviceaccount:");
         let audit = candidates.place.cluster.audit().unwrap();
         let all = audit.entries().unwrap().namespace(candidates.ns()).writes().that(of_operators);
-        // The garbage collector and its like are ServiceAccounts too.
+        // Kubernetes' own controllers are ServiceAccounts too.
         let all = all.that(|entry| !entry.user.starts_with("system:serviceaccount:kube-system:"));
         let mut all: Vec<_> = all.into_iter().collect();
-        // Those of the same time stay in the order in which they were answered.
+        // Those of the same time stay in the order of their responses.
         all.sort_by_key(|entry| entry.received);
         let mut record = Self { writes: Vec::new(), strays: Vec::new(), terms: Vec::new() };
         for entry in all {
@@ -64,13 +64,13 @@ impl Record {
         }
     }
 
-    /// Panics if any write reached the API server while its writer didn't hold the lease, however it was answered.
-    pub fn nobody_wrote_without_the_lease(&self) {
+    /// Panics if a write reached the API server while its operator didn't hold the lease, even if it was refused.
+    pub fn no_operator_wrote_without_the_lease(&self) {
         let Self { strays, terms, .. } = self;
-        assert!(strays.is_empty(), "{strays:#?} while the lease was held like this: {terms:#?}");
+        assert!(strays.is_empty(), "{strays:#?} without the lease, whose holders were: {terms:#?}");
     }
 
-    /// How much each holder wrote.
+    /// How many writes each operator sent.
     pub fn writes_by_user(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
         for entry in &self.writes {
@@ -79,7 +79,7 @@ impl Record {
         counts
     }
 
-    /// When this one began to lead, the last time.
+    /// When this operator last became the leader.
     pub fn began(&self, holder: &str) -> Timestamp {
         self.terms.iter().rev().find(|term| term.holder == holder).unwrap().since
     }

@@ -9,20 +9,20 @@ use tokio::time::Instant;
 
 use crate::{candidates::Candidates, judge::Record};
 
-scenarios! { of_three_candidates_there_are_never_two_leaders }
+scenarios! { three_candidates_never_have_two_leaders }
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
-/// How often the leader is ended, in one way and the other.
+/// How often the leader is killed or stopped.
 const ROUNDS: usize = 6;
 
-async fn of_three_candidates_there_are_never_two_leaders(cluster: Cluster) {
+async fn three_candidates_never_have_two_leaders(cluster: Cluster) {
     let candidates = Candidates::of(&cluster, &NAMES).await;
     let mut operators: Vec<Operator> = Vec::new();
     for started in futures::future::join_all(NAMES.map(|name| candidates.start(name, None))).await {
         operators.push(started);
     }
     let is_done = std::sync::atomic::AtomicBool::new(false);
-    // Something to write, all of the time.
+    // The leader always has something to write.
     let users = async {
         let mut replicas = 1;
         while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
@@ -34,7 +34,7 @@ async fn of_three_candidates_there_are_never_two_leaders(cluster: Cluster) {
     let rounds = async {
         for round in 0..ROUNDS {
             let leader =
-                eventually("a leader", async || candidates.holder().await.ok_or("nobody leads")).await;
+                eventually("a leader", async || candidates.holder().await.ok_or("there is no leader")).await;
             let place = NAMES.iter().position(|name| *name == leader).unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
             let begun = Instant::now();
@@ -48,14 +48,14 @@ async fn of_three_candidates_there_are_never_two_leaders(cluster: Cluster) {
                 holder => Err(holder),
             })
             .await;
-            println!("round {round}: {leader} was followed by {next} after {:.1?}", begun.elapsed());
+            println!("round {round}: {leader} was replaced by {next} after {:.1?}", begun.elapsed());
             operators[place] = candidates.start(NAMES[place], None).await;
         }
         is_done.store(true, std::sync::atomic::Ordering::Relaxed);
     };
     futures::join!(users, rounds);
     let record = Record::of(&candidates);
-    record.nobody_wrote_without_the_lease();
+    record.no_operator_wrote_without_the_lease();
     assert!(record.terms.len() > ROUNDS, "{:#?}", record.terms);
     println!("writes: {:?}", record.writes_by_user());
 }

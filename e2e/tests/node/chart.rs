@@ -1,4 +1,4 @@
-//! The same from the Helm chart.
+//! Baton is installed, upgraded and uninstalled by its Helm chart.
 
 use crate::{
     stage::{HOME, NEXT, Stage, VERSION},
@@ -34,7 +34,7 @@ async fn helm_installs_upgrades_rolls_back_and_uninstalls_baton_while_pods_run_o
     stage.absent(&format!("deployment/baton --namespace {HOME}")).await;
     web.serves(2).await;
     let left = web.names().await;
-    // Which of the three goes is for the ReplicaSet to choose.
+    // The ReplicaSet chooses which of the three goes.
     assert!(left.iter().all(|pod| three.contains(pod)), "{three:?} became {left:?}");
     stage.kubectl("delete crd workloads.baton.rs").await;
     stage.kubectl(&format!("delete namespace {HOME}")).await;

@@ -1,4 +1,4 @@
-//! Whoever leads is gone: the other replica takes over.
+//! The leader is gone, and the other replica takes over.
 
 use std::time::Instant;
 
@@ -34,8 +34,8 @@ async fn another_replica_leads_when_the_leaders_pod_is_deleted_or_killed() {
                 if wanted(&deployment) { Ok(()) } else { Err(deployment["spec"]["replicas"].to_string()) }
             })
             .await;
-        stage.tell(&format!(
-            "{:.1} s after the leader was {how} its successor had written",
+        stage.report(&format!(
+            "{:.1} s after the leader was {how}, the next leader had written",
             began.elapsed().as_secs_f64()
         ));
         web.ready(replicas).await;

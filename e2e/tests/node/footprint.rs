@@ -1,4 +1,4 @@
-//! What Baton costs while nothing happens, by the kubelet's figures.
+//! The memory and the CPU of Baton while nothing happens, by the kubelet's figures.
 
 use baton_testbed::node::Usage;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +11,7 @@ const WORKLOADS: usize = 100;
 const MEMORY: u64 = 20_000_000;
 /// How long the CPU is measured.
 const SPAN: SignedDuration = SignedDuration::from_secs(20);
-/// How long what follows from the last write may take.
+/// How long Baton may work after the last write.
 const REST: SignedDuration = SignedDuration::from_secs(5);
 
 #[tokio::test]
@@ -35,15 +35,15 @@ async fn a_hundred_settled_workloads_cost_little() {
         })
         .await;
 
-    // The kubelet looks every few seconds: not a figure from when there was still work to do.
+    // The kubelet measures every few seconds. Figures from before that time would include work.
     let settled = Timestamp::now() + REST;
     let before = baton_after(&stage, settled).await;
     let after = baton_after(&stage, settled + SPAN).await;
     for now in &after {
         let earlier = before.iter().find(|earlier| earlier.pod == now.pod).unwrap();
         let cpu = now.millicores_since(earlier).unwrap();
-        // Time is told and never asserted on: the machine may have a lot else to do.
-        stage.tell(&format!(
+        // CPU time is printed, never asserted on: the machine may be busy.
+        stage.report(&format!(
             "{}: {} kB, {} kB of them its own, {cpu:.1} millicores",
             now.pod,
             now.memory / 1000,
@@ -53,7 +53,7 @@ async fn a_hundred_settled_workloads_cost_little() {
     assert!(after.iter().all(|now| now.memory < MEMORY), "{after:?}");
 }
 
-/// What the replicas of Baton use, by figures that are later than this.
+/// What the replicas of Baton use, by figures from after this time.
 async fn baton_after(stage: &Stage, earliest: Timestamp) -> Vec<Usage> {
     stage
         .eventually("figures that are late enough", async || {
@@ -64,7 +64,7 @@ async fn baton_after(stage: &Stage, earliest: Timestamp) -> Vec<Usage> {
         .await
 }
 
-/// With a Service and a budget, and without pods: what Baton keeps in memory is the same with them.
+/// With a Service and a budget, and without pods, which wouldn't change what Baton keeps in memory.
 fn workload(index: usize) -> String {
     format!(
         "apiVersion: baton.rs/v1alpha1

@@ -1,4 +1,4 @@
-//! What is in Baton's image.
+//! The content of Baton's image.
 
 use std::process::Command;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::stage::{Stage, VERSION};
 
-/// The largest that the image may be.
+/// The largest allowed size of the image, in bytes.
 const LIMIT: u64 = 15_000_000;
 
 #[tokio::test]
 #[ignore = "on a real node"]
-async fn the_image_is_small_and_holds_one_file_that_runs_as_nobody() {
+async fn the_image_is_small_and_has_one_file_that_runs_without_root() {
     let Some(stage) = Stage::enter("image").await else { return };
     let image = baton_e2e::image(VERSION).unwrap();
     let size = image.archive().metadata().unwrap().len();
-    stage.tell(&format!("the image has {size} bytes"));
+    stage.report(&format!("the image has {size} bytes"));
     assert!(size < LIMIT, "{size} bytes");
 
     let manifest: Value = serde_json::from_slice(&member(&image, "manifest.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Baton is installed as the docs say, runs under the restricted level, and does its work from there.
+//! Baton is installed by the commands of the docs, runs as a restricted pod, and does its work.
 
 use baton_e2e::guide;
 
@@ -9,9 +9,9 @@ use crate::{
 
 #[tokio::test]
 #[ignore = "on a real node"]
-async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
+async fn the_manifests_install_baton_where_only_restricted_pods_are_admitted() {
     let Some(stage) = Stage::enter("install").await else { return };
-    // Pods that another test killed have restarted.
+    // New pods: those that another test killed have restarted.
     stage.uninstall().await;
     stage.install().await;
 
@@ -45,19 +45,19 @@ async fn a_workload_runs_and_serves_through_its_service() {
 
 #[tokio::test]
 #[ignore = "on a real node"]
-async fn what_the_docs_say_shows_that_it_works() {
+async fn the_commands_of_the_docs_show_that_baton_works() {
     let Some(stage) = Stage::enter("docs").await else { return };
     stage.install().await;
     for (block, typed) in guide::commands("docs/install.md", "See that it works").unwrap().iter().enumerate()
     {
-        let told = guide::run(stage.cluster().real().kubeconfig(), typed).await;
-        assert!(told.is_ok(), "{block}: {}", told.unwrap_err().report());
+        let outcome = guide::run(stage.cluster().real().kubeconfig(), typed).await;
+        assert!(outcome.is_ok(), "{block}: {}", outcome.unwrap_err().report());
     }
 }
 
 #[tokio::test]
 #[ignore = "on a real node"]
-async fn baton_ends_at_once_when_it_is_told_to() {
+async fn baton_ends_at_once_when_it_is_asked_to() {
     let Some(stage) = Stage::enter("termination").await else { return };
     stage.install().await;
     let pods = stage.get(&format!("pods --namespace {HOME}")).await;
@@ -65,7 +65,7 @@ async fn baton_ends_at_once_when_it_is_told_to() {
     let began = std::time::Instant::now();
     stage.kubectl(&format!("delete pod {pod} --namespace {HOME}")).await;
     let took = began.elapsed();
-    stage.tell(&format!("a pod of Baton's was gone {:.1} s after it was deleted", took.as_secs_f64()));
+    stage.report(&format!("a pod of Baton's was gone {:.1} s after it was deleted", took.as_secs_f64()));
     // Far less than its grace period: it isn't killed.
     let grace = pods["items"][0]["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
     assert!(took.as_secs() < grace, "{took:?} of {grace} s");

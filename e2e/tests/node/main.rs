@@ -1,7 +1,7 @@
-//! Baton on a real node: its image from the Dockerfile, installed as the docs say, with pods that run.
+//! Baton on a real node: its image from the Dockerfile, installed by the commands of the docs, with pods that run.
 //!
-//! One node serves all tests, one after the other. Where there can be none, they say so and do nothing; with
-//! `BATON_E2E_NODE=require` in the environment they fail, and with `BATON_E2E_NODE=skip` they do nothing anywhere.
+//! One node serves all tests, one after the other. If there can be no node, the tests print why and do nothing. With
+//! `BATON_E2E_NODE=require` in the environment they fail then, and with `BATON_E2E_NODE=skip` they always do nothing.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod autoscaling;

@@ -21,13 +21,13 @@ async fn after_a_reboot_everything_is_back_and_baton_writes_to_no_child() {
     let mark = audit.mark().unwrap();
     let began = Instant::now();
     stage.node.reboot().await.unwrap();
-    stage.tell(&format!("the node was Ready again after {:.1} s", began.elapsed().as_secs_f64()));
+    stage.report(&format!("the node was Ready again after {:.1} s", began.elapsed().as_secs_f64()));
     let web = Web::of(&stage, namespace);
     web.restarted().await;
     stage.running().await;
     web.ready(2).await;
     web.serves(2).await;
-    stage.tell(&format!("and all served again after {:.1} s", began.elapsed().as_secs_f64()));
+    stage.report(&format!("and all served again after {:.1} s", began.elapsed().as_secs_f64()));
     let writes = audit.since(mark).unwrap().by(USER).namespace(web.namespace.name()).writes();
     let children = writes.that(|write| write.resource.as_deref() != Some("workloads") && !write.is_dry_run());
     assert!(children.is_empty(), "{children}");

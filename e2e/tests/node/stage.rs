@@ -1,4 +1,4 @@
-//! What every test plays on: the one node, Baton's images on it, and ways to type commands and to wait.
+//! The stage of every test: the one node, Baton's images on it, and ways to run commands and to wait.
 
 use std::{
     env, fs,
@@ -14,23 +14,23 @@ use baton_testbed::{Cluster, Error, Namespace, Node, node::Image, poll};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
-/// Longer than anything takes on a slow machine; a test never asserts on time.
+/// Longer than any step takes on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Two versions of Baton's image.
 pub const VERSION: &str = "0.1.0";
 pub const NEXT: &str = "0.1.1";
 
-/// Whether there can be a node, and it may be tested on. If not, says why.
+/// Whether the test can and should run on a node. If not, prints why.
 pub fn is_wanted(name: &str) -> bool {
-    let wish = env::var("BATON_E2E_NODE").unwrap_or_default();
-    if wish == "skip" {
-        say(&format!("skipped {name}: BATON_E2E_NODE=skip"));
+    let setting = env::var("BATON_E2E_NODE").unwrap_or_default();
+    if setting == "skip" {
+        print(&format!("skipped {name}: BATON_E2E_NODE=skip"));
         return false;
     }
     if let Err(reason) = baton_testbed::node::available() {
-        assert!(wish != "require", "BATON_E2E_NODE=require, but {reason}");
-        say(&format!("skipped {name}: {reason}"));
+        assert!(setting != "require", "BATON_E2E_NODE=require, but {reason}");
+        print(&format!("skipped {name}: {reason}"));
         return false;
     }
     true
@@ -44,7 +44,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Waits for its turn. `None` where there can be no node, after having said why.
+    /// Waits for its turn. If there can be no node, prints why and returns `None`.
     pub async fn enter(name: &'static str) -> Option<Self> {
         static SHARED: OnceCell<Mutex<Node>> = OnceCell::const_new();
         if !is_wanted(name) {
@@ -59,41 +59,41 @@ impl Stage {
         self.node.cluster()
     }
 
-    /// Types a kubectl command that has to succeed, and returns what it printed.
+    /// Runs a kubectl command that has to succeed, and returns what it printed.
     pub async fn kubectl(&self, command: &str) -> String {
         self.node.control_plane().kubectl(command.split(' ')).await.unwrap().success().unwrap()
     }
 
-    /// Installs Baton, if it isn't there, as docs/install.md says.
+    /// Installs Baton by the commands of docs/install.md, if it isn't installed.
     pub async fn install(&self) {
         self.follow("Install").await;
     }
 
-    /// Types the first block of commands in a section of docs/install.md.
+    /// Runs the first block of commands in a section of docs/install.md.
     pub async fn follow(&self, section: &str) -> String {
-        let typed = guide::run(self.cluster().real().kubeconfig(), &commands(section)[0]).await;
-        self.or_report(typed).await
+        let outcome = guide::run(self.cluster().real().kubeconfig(), &commands(section)[0]).await;
+        self.or_report(outcome).await
     }
 
-    /// As [`follow`](Self::follow), any block of the section, in the next version of this repository.
+    /// Like [`follow`](Self::follow), with any block of the section, in the next version of this repository.
     pub async fn follow_in_next(&self, section: &str, block: usize) -> String {
         let next = tempfile::tempdir().unwrap();
         make_next(next.path());
-        let typed =
+        let outcome =
             guide::run_in(next.path(), self.cluster().real().kubeconfig(), &commands(section)[block]).await;
-        self.or_report(typed).await
+        self.or_report(outcome).await
     }
 
-    /// Has real figures of what pods use, for autoscalers.
+    /// Installs the metrics server, which gives autoscalers real figures of pods.
     pub async fn measure(&self) {
         let outcome = self.node.install_metrics_server().await;
         self.or_report(outcome).await;
     }
 
-    /// Types a command of Helm's.
+    /// Runs a Helm command.
     pub async fn helm(&self, command: &str) {
-        let typed = guide::run(self.cluster().real().kubeconfig(), &format!("helm {command}")).await;
-        self.or_report(typed).await;
+        let outcome = guide::run(self.cluster().real().kubeconfig(), &format!("helm {command}")).await;
+        self.or_report(outcome).await;
     }
 
     /// Makes sure that nothing is installed.
@@ -105,7 +105,7 @@ impl Stage {
         self.absent(&format!("namespace/{HOME}")).await;
     }
 
-    /// Waits until none of these is there.
+    /// Waits until all of these are gone.
     pub async fn absent(&self, what: &str) {
         self.eventually(&format!("{what} to be gone"), async || {
             let left = self.kubectl(&format!("get {what} --ignore-not-found -o name")).await;
@@ -114,7 +114,7 @@ impl Stage {
         .await;
     }
 
-    /// Waits until all replicas of Baton that are wanted are there and ready.
+    /// Waits until all replicas of Baton exist and are ready.
     pub async fn running(&self) {
         let outcome = installed::is_ready(&self.node).await;
         self.or_report(outcome).await;
@@ -127,7 +127,7 @@ impl Stage {
         }
     }
 
-    /// As `kubectl apply --server-side -f -`.
+    /// Runs `kubectl apply --server-side -f -`.
     pub async fn apply(&self, namespace: &Namespace, manifest: &str) {
         let args = ["apply", "--server-side", "-f", "-", "--namespace", namespace.name()];
         let kubectl = self.cluster().real().kubectl_command(args).unwrap();
@@ -139,23 +139,25 @@ impl Stage {
         serde_json::from_str(&self.kubectl(&format!("get {what} -o json")).await).unwrap()
     }
 
-    /// Waits until `probe` says `Ok`; when patience ends, fails with what it saw last and what the node says.
+    /// Waits until `probe` returns `Ok`. After the limit, it fails with what was seen last and a report of the node.
     pub async fn eventually<T>(&self, what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
         match poll(PATIENCE, probe).await {
             Ok(found) => found,
-            Err(seen) => panic!("waited in vain for {what}; last seen: {seen}\n{}", self.node.report().await),
+            Err(seen) => {
+                panic!("timed out waiting for {what}; last seen: {seen}\n{}", self.node.report().await)
+            }
         }
     }
 
-    /// Prints a figure, also where the test succeeds.
-    pub fn tell(&self, what: &str) {
-        say(&format!("{}: {what}", self.name));
+    /// Prints a figure, also if the test succeeds.
+    pub fn report(&self, what: &str) {
+        print(&format!("{}: {what}", self.name));
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        self.tell(&format!("{:.1} s", self.began.elapsed().as_secs_f64()));
+        self.report(&format!("{:.1} s", self.began.elapsed().as_secs_f64()));
     }
 }
 
@@ -164,7 +166,7 @@ fn commands(section: &str) -> Vec<String> {
     guide::commands("docs/install.md", section).unwrap()
 }
 
-/// What installs Baton, of another version.
+/// Writes the manifests and the chart of the next version.
 fn make_next(folder: &Path) {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for part in ["manifests", "charts"] {
@@ -192,7 +194,7 @@ async fn start() -> Node {
     for image in &images {
         node.load(image).await.unwrap();
     }
-    say(&format!(
+    print(&format!(
         "images after {:.1} s, the node {:.1} s later",
         images_took.as_secs_f64(),
         started.as_secs_f64()
@@ -200,7 +202,7 @@ async fn start() -> Node {
     node
 }
 
-/// Not by a macro, whose output is kept back where a test succeeds.
-fn say(line: &str) {
+/// Prints a line. The output of a macro would be hidden if the test succeeds.
+fn print(line: &str) {
     let _ = writeln!(std::io::stderr(), "node: {line}");
 }

@@ -1,4 +1,4 @@
-//! Baton goes: and what it made stays or goes along, as whoever uninstalls it says.
+//! Baton is uninstalled, and its objects stay or are deleted, as the user chooses.
 
 use crate::{
     stage::Stage,
@@ -7,7 +7,7 @@ use crate::{
 
 #[tokio::test]
 #[ignore = "on a real node"]
-async fn uninstalled_the_one_way_the_pods_run_on() {
+async fn the_pods_run_on_after_an_uninstall_that_leaves_everything_running() {
     let Some(stage) = Stage::enter("uninstall, leaving all").await else { return };
     stage.install().await;
     let web = Web::start(&stage, WEB).await;
@@ -15,17 +15,17 @@ async fn uninstalled_the_one_way_the_pods_run_on() {
     stage.follow("Uninstall and leave everything running").await;
     stage.absent("namespace/baton-system crd/workloads.baton.rs").await;
     web.serves(2).await;
-    assert_eq!(web.names().await, before, "no pod was started anew");
-    // And whoever installs it again may adopt what was left.
+    assert_eq!(web.names().await, before, "the uninstall replaces no pod");
+    // After another installation, Baton can adopt the leftovers.
     stage.install().await;
     web.apply(&format!("{WEB}  adoption: Adopt\n")).await;
     web.ready(2).await;
-    assert_eq!(web.names().await, before, "nor by being adopted");
+    assert_eq!(web.names().await, before, "the adoption replaces no pod");
 }
 
 #[tokio::test]
 #[ignore = "on a real node"]
-async fn uninstalled_the_other_way_the_pods_go() {
+async fn the_pods_are_deleted_by_an_uninstall_that_takes_everything_along() {
     let Some(stage) = Stage::enter("uninstall, taking all").await else { return };
     stage.install().await;
     let web = Web::start(&stage, WEB).await;

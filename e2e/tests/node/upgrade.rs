@@ -1,4 +1,4 @@
-//! Another version of Baton, and the one before again, while a number is on its way to an autoscaler.
+//! An upgrade of Baton and a rollback, in the middle of a handover.
 
 use baton_testbed::ReplicaWatch;
 
@@ -16,7 +16,7 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     let web = Web::start(&stage, WEB).await;
     let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();
 
-    // Without load the autoscaler finds two pods enough, and writes nothing: the handover is under way.
+    // Without load, two pods are enough for the autoscaler. So it writes nothing, and the handover is under way.
     web.apply(&autoscaled()).await;
     web.condition("HandoverPending", "True").await;
     let audit = stage.cluster().audit().unwrap();
@@ -33,10 +33,10 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     web.condition("HandedOver", "True").await;
     web.ready(5).await;
     let history = watch.history().await.unwrap();
-    stage.tell(&format!("the replicas went {:?}", history.values()));
+    stage.report(&format!("the replicas went {:?}", history.values()));
     history.never_below(2).unwrap();
 
-    // The next version lets its own entry go when the autoscaler has written; after that all is at rest.
+    // The next version releases its own entry when the autoscaler has written. Then everything is at rest.
     let before = children().len();
     stage.follow("Roll back").await;
     assert_eq!(image(&stage).await, format!("baton:{VERSION}"));
@@ -44,7 +44,7 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     assert_eq!(children().len(), before, "the rollback wrote to {}", children());
 }
 
-/// The image that Baton's pods are to have.
+/// The image of Baton's Deployment.
 async fn image(stage: &Stage) -> String {
     let deployment = stage.get(&format!("deployment baton --namespace {HOME}")).await;
     deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap().to_owned()

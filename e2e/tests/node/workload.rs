@@ -1,4 +1,4 @@
-//! A Workload whose pods run: what is applied, and what is seen of it.
+//! A Workload whose pods run.
 
 use std::{collections::BTreeSet, net::SocketAddr};
 
@@ -10,14 +10,14 @@ use crate::stage::Stage;
 /// Without an autoscaler.
 pub const WEB: &str = include_str!("web.yaml");
 
-/// With one that adds pods as soon as they use more than half of the CPU that they asked for.
+/// With one that adds pods as soon as they use more than half of the CPU that they request.
 pub fn autoscaled() -> String {
     let metric =
         "{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}";
     format!("{WEB}  autoscaling:\n    minReplicas: 2\n    maxReplicas: 5\n    metrics:\n      - {metric}\n")
 }
 
-/// The Workload `web` in a namespace of its own under the restricted level.
+/// The Workload `web` in a namespace of its own, which admits only restricted pods.
 pub struct Web<'a> {
     stage: &'a Stage,
     pub namespace: Namespace,
@@ -36,15 +36,15 @@ impl<'a> Web<'a> {
         web
     }
 
-    /// The one that is in this namespace.
+    /// The Workload in this namespace.
     pub fn of(stage: &'a Stage, namespace: Namespace) -> Self {
         Self { stage, namespace }
     }
 
-    /// Waits until each pod's container was started again.
+    /// Waits until each pod's container has restarted.
     pub async fn restarted(&self) {
         self.stage
-            .eventually("the pods to be started again", async || {
+            .eventually("the pods to restart", async || {
                 let pods = self.get("pods").await;
                 let statuses: Vec<&Value> = pods["items"]
                     .as_array()
@@ -67,7 +67,7 @@ impl<'a> Web<'a> {
         self.stage.get(&format!("{what} --namespace {}", self.namespace)).await
     }
 
-    /// Waits until the Workload says that it is Ready with so many pods, for its latest spec.
+    /// Waits until the Workload is Ready with so many pods, for its latest spec.
     pub async fn ready(&self, pods: i64) {
         self.stage
             .eventually(&format!("the Workload to be Ready with {pods} pods"), async || {
@@ -88,10 +88,10 @@ impl<'a> Web<'a> {
             .await;
     }
 
-    /// Waits until Baton holds the number itself.
+    /// Waits until Baton owns the replica count.
     pub async fn fixed(&self) {
         self.stage
-            .eventually("Baton to hold the number", async || {
+            .eventually("Baton to own the replica count", async || {
                 let workload = self.get("workload web").await;
                 let ownership = &workload["status"]["replicaOwnership"];
                 let current = workload["status"]["observedGeneration"] == workload["metadata"]["generation"];
@@ -100,7 +100,7 @@ impl<'a> Web<'a> {
             .await;
     }
 
-    /// The addresses of the pods that aren't on their way out.
+    /// The addresses of the pods that aren't being deleted.
     pub async fn pods(&self) -> Vec<SocketAddr> {
         let pods = self.get("pods").await;
         let stays = |pod: &&Value| pod["metadata"]["deletionTimestamp"].is_null();
@@ -115,32 +115,32 @@ impl<'a> Web<'a> {
         pods["items"].as_array().unwrap().iter().map(name).collect()
     }
 
-    /// Keeps each pod's processor busy for so long.
+    /// Loads each pod's CPU for so long.
     pub async fn load(&self, length: &str) {
         for pod in self.pods().await {
             self.stage.node.post(pod, &format!("/load?for={length}")).await.unwrap();
         }
     }
 
-    /// Waits until so many different pods have answered through the Service.
+    /// Waits until so many different pods have responded through the Service.
     pub async fn serves(&self, pods: usize) {
         let service = self.get("service web").await;
         let address = service["spec"]["clusterIP"].as_str().unwrap();
         let address: SocketAddr = format!("{address}:80").parse().unwrap();
         self.stage
-            .eventually(&format!("{pods} pods to answer through the Service"), async || {
-                let mut answered = BTreeSet::new();
+            .eventually(&format!("{pods} pods to respond through the Service"), async || {
+                let mut responded = BTreeSet::new();
                 for _ in 0..10 * pods {
-                    answered
+                    responded
                         .insert(self.stage.node.get(address, "/").await.map_err(|error| error.to_string())?);
                 }
-                if answered.len() == pods { Ok(()) } else { Err(format!("{answered:?}")) }
+                if responded.len() == pods { Ok(()) } else { Err(format!("{responded:?}")) }
             })
             .await;
     }
 }
 
-/// Whether a condition is there for the latest spec.
+/// Whether a condition has this status for the latest spec.
 fn is(workload: &Value, kind: &str, status: &str) -> bool {
     let conditions = workload["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|condition| {

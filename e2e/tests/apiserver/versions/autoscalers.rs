@@ -1,9 +1,9 @@
-//! Autoscalers, which are stored in version 2 and served in version 1, too.
+//! Autoscalers, which are stored in version 2 and also served in version 1.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{APPLY, JSON_PATCH, MERGE, STRATEGIC, delete, get, looks, patch, same_answers, write};
+use super::{APPLY, JSON_PATCH, MERGE, STRATEGIC, delete, get, patch, reads, same_responses, write};
 
 const HPA_1: &str = "/apis/autoscaling/v1/namespaces/versions/horizontalpodautoscalers";
 const HPA_2: &str = "/apis/autoscaling/v2/namespaces/versions/horizontalpodautoscalers";
@@ -34,7 +34,7 @@ fn cpu(percent: i64) -> Value {
     }})
 }
 
-/// One metric of each sort.
+/// A metric of each sort.
 fn metrics() -> Value {
     json!([
         cpu(50),
@@ -114,8 +114,8 @@ async fn autoscalers_are_the_same_in_both_versions() -> Result<()> {
         ),
         patch(MERGE, &format!("{b2}/status"), "controller", status()),
     ];
-    steps.extend(looks(HPA_1, "b"));
-    steps.extend(looks(HPA_2, "b"));
+    steps.extend(reads(HPA_1, "b"));
+    steps.extend(reads(HPA_2, "b"));
     steps.extend([
         patch(STRATEGIC, b1, "old", json!({"spec": {"maxReplicas": 6, "targetCPUUtilizationPercentage": 70}})),
         get(b2),
@@ -171,5 +171,5 @@ async fn autoscalers_are_the_same_in_both_versions() -> Result<()> {
         delete(HPA_1, Value::Null),
         get(HPA_2),
     ]);
-    same_answers(steps).await
+    same_responses(steps).await
 }

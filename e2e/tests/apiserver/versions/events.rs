@@ -1,9 +1,9 @@
-//! Events, which are stored as those of the core group and served in `events.k8s.io`, too.
+//! Events, which are stored in the core group and also served in `events.k8s.io`.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{APPLY, JSON_PATCH, MERGE, STRATEGIC, delete, get, looks, patch, same_answers, write};
+use super::{APPLY, JSON_PATCH, MERGE, STRATEGIC, delete, get, patch, reads, same_responses, write};
 
 const CORE: &str = "/api/v1/namespaces/versions/events";
 const NEW: &str = "/apis/events.k8s.io/v1/namespaces/versions/events";
@@ -44,8 +44,8 @@ async fn events_are_the_same_in_both_groups() -> Result<()> {
     let mut steps =
         vec![write("POST", CORE, "core", core("a", counted)), write("POST", NEW, "new", new("b", series))];
     for name in ["a", "b"] {
-        steps.extend(looks(CORE, name));
-        steps.extend(looks(NEW, name));
+        steps.extend(reads(CORE, name));
+        steps.extend(reads(NEW, name));
     }
     steps.extend([
         patch(MERGE, new_a, "new", json!({"note": "changed"})),
@@ -96,5 +96,5 @@ async fn events_are_the_same_in_both_groups() -> Result<()> {
         delete(&format!("{NEW}?fieldSelector=regarding.name=web"), Value::Null),
         get(CORE),
     ]);
-    same_answers(steps).await
+    same_responses(steps).await
 }

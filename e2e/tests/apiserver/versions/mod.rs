@@ -1,4 +1,5 @@
-//! Kinds that are served in two versions: the same requests to a real server and to the one inside a process, and the same answers.
+//! Kinds that are served in two versions: a real server and the one inside a process get the same requests, and send the same
+//! responses.
 
 mod autoscalers;
 mod events;
@@ -17,11 +18,11 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const PARTIAL: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 
-/// No controller that writes to what is compared.
+/// No controller that writes to compared objects.
 const CONTROLLERS: &str =
     "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller";
 
-/// A request: its method, its path, what it sends or wants to get, and its body.
+/// A request: its method, its path, the media type that it sends or accepts, and its body.
 type Step = (&'static str, String, &'static str, Value);
 
 fn get(path: impl Into<String>) -> Step {
@@ -49,21 +50,21 @@ fn delete(path: &str, options: Value) -> Step {
     ("DELETE", path.to_owned(), JSON, options)
 }
 
-/// Sends the requests to both servers, in a namespace of their own, and compares the answers.
-async fn same_answers(steps: Vec<Step>) -> Result<()> {
+/// Sends the requests to both servers, in a namespace of their own, and compares the responses.
+async fn same_responses(steps: Vec<Step>) -> Result<()> {
     let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
     let release: Release = control_plane.version().await?.parse()?;
     let (real, ours) =
         (control_plane.admin().await?, ApiServer::builder().release(release).start()?.client());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "versions"}});
     for client in [&real, &ours] {
-        let (_, answer) =
-            answer(client, &write("POST", "/api/v1/namespaces", "test", namespace.clone())).await?;
-        ensure!(answer.contains("versions"), "{answer}");
+        let (_, response) =
+            response(client, &write("POST", "/api/v1/namespaces", "test", namespace.clone())).await?;
+        ensure!(response.contains("versions"), "{response}");
     }
     let mut differences = Vec::new();
     for step in &steps {
-        let (expected, found) = (answer(&real, step).await?, answer(&ours, step).await?);
+        let (expected, found) = (response(&real, step).await?, response(&ours, step).await?);
         if expected != found {
             let (method, path, _, body) = step;
             let lines = similar::TextDiff::from_lines(&expected.1, &found.1);
@@ -75,8 +76,8 @@ async fn same_answers(steps: Vec<Step>) -> Result<()> {
     Ok(())
 }
 
-/// The code and the warnings, and the body without what each server makes up.
-async fn answer(client: &Client, step: &Step) -> Result<((u16, Vec<String>), String)> {
+/// The code and the warnings, and the body without the values that each server generates.
+async fn response(client: &Client, step: &Step) -> Result<((u16, Vec<String>), String)> {
     let (method, uri, form, body) = step;
     let header = if *method == "GET" { "accept" } else { "content-type" };
     let request = Request {
@@ -87,7 +88,7 @@ async fn answer(client: &Client, step: &Step) -> Result<((u16, Vec<String>), Str
     };
     let reply = request.send(client).await?;
     let mut text = String::new();
-    // The answer to a watch has one event a line.
+    // The response to a watch has one event a line.
     for line in reply.text.lines() {
         let mut json: Value = serde_json::from_str(line).with_context(|| reply.text.clone())?;
         strip(&mut json);
@@ -97,9 +98,9 @@ async fn answer(client: &Client, step: &Step) -> Result<((u16, Vec<String>), Str
     Ok(((reply.code, reply.warnings), text))
 }
 
-/// Takes out what each server makes up, and what depends on when it was asked.
+/// Removes the values that each server generates, and those that depend on the time of the request.
 fn strip(json: &mut Value) {
-    const MADE_UP: [&str; 4] = ["uid", "resourceVersion", "creationTimestamp", "time"];
+    const GENERATED: [&str; 4] = ["uid", "resourceVersion", "creationTimestamp", "time"];
     const AGES: [&str; 3] = ["Age", "Last Seen", "First Seen"];
 
     let columns = json["columnDefinitions"].as_array().cloned().unwrap_or_default();
@@ -110,11 +111,11 @@ fn strip(json: &mut Value) {
             ages.for_each(|(cell, _)| *cell = Value::Null);
         }
     }
-    // A precondition that isn't met tells what is there instead.
+    // The message about a failed precondition has the live value.
     if let Some((before, _)) = text(json, "message").split_once("in record (") {
         json["message"] = before.into();
     }
-    strip_members(json, &MADE_UP);
+    strip_members(json, &GENERATED);
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
@@ -126,7 +127,7 @@ fn strip_members(json: &mut Value, names: &[&str]) {
         Value::Object(members) => {
             members.retain(|name, _| !names.contains(&name.as_str()));
             members.values_mut().for_each(|value| strip_members(value, names));
-            // The servers sort them by time, and read it at different moments.
+            // The servers sort them by time, which differs between them.
             if let Some(entries) = members.get_mut("managedFields").and_then(Value::as_array_mut) {
                 entries.sort_by_cached_key(Value::to_string);
             }
@@ -136,8 +137,8 @@ fn strip_members(json: &mut Value, names: &[&str]) {
     }
 }
 
-/// The object, its list, its first event in a watch and its rows.
-fn looks(collection: &str, name: &str) -> Vec<Step> {
+/// Reads the object, its list, its first event in a watch and its rows.
+fn reads(collection: &str, name: &str) -> Vec<Step> {
     let one = format!("{collection}/{name}");
     let watch = format!("{collection}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}");
     vec![
