@@ -1,5 +1,5 @@
-//! What the demo claims. A check mark is printed only here, and only for a claim that was just compared with what the API
-//! server said. It knows nothing of what is claimed.
+//! The claims of the demo. A check mark is printed only here, and only for a claim that was just compared with what the API server
+//! has.
 
 use std::fmt::Debug;
 
@@ -19,7 +19,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Claims that what was seen is what is expected, and prints the claim with the outcome.
+    /// Compares what was seen with what is expected, and prints the claim with the result.
     pub(crate) fn equal<S, E>(&mut self, claim: &str, seen: &S, expected: &E) -> Result<(), Broken>
     where
         S: PartialEq<E> + Debug + ?Sized,

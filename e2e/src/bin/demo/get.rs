@@ -1,4 +1,4 @@
-//! What `kubectl get` prints: the table that the API server makes, with its columns laid out.
+//! The output of `kubectl get`: the API server's table, with its columns laid out.
 
 use anyhow::Context as _;
 use baton_e2e::table::lines;
@@ -10,10 +10,10 @@ use kube::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How a table is asked for.
+/// The media type of a table.
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-/// What a `Table` of `meta.k8s.io` says that is printed.
+/// The printed part of a `Table` of `meta.k8s.io`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Table {
@@ -24,7 +24,7 @@ struct Table {
 #[derive(Deserialize)]
 struct Column {
     name: String,
-    /// Those above zero are for `-o wide`.
+    /// Above zero, it is only for `-o wide`.
     priority: i32,
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_laid_out_but_for_those_of_wide_tables() {
+    fn columns_are_laid_out_without_those_of_wide_tables() {
         let table = json!({
             "columnDefinitions": [
                 {"name": "Name", "priority": 0}, {"name": "Images", "priority": 1}, {"name": "Ready", "priority": 0},

@@ -1,4 +1,4 @@
-//! Leaves the cluster and the operator running, and says how to use and stop them.
+//! Leaves the cluster and the operator running, and prints how to use and stop them.
 
 use std::{fmt::Write as _, net::Ipv4Addr, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
     stage::{Ground, Stage},
 };
 
-/// Releases everything that would end with this program; what is in this program is served until Ctrl-C.
+/// Releases everything that would end with this program. A server inside this program runs until Ctrl-C.
 pub(crate) async fn keep(stage: Stage) -> anyhow::Result<()> {
     let Stage { namespace, ground, .. } = stage;
     let name = namespace.name().to_owned();
@@ -40,7 +40,7 @@ pub(crate) async fn keep(stage: Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Serves the API server of this process until Ctrl-C. Its time goes on as everybody's from now on.
+/// Serves the API server of this process until Ctrl-C. From now on, its time isn't paused.
 async fn serve(server: &Embedded, namespace: &str) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::time::resume();
@@ -49,7 +49,7 @@ async fn serve(server: &Embedded, namespace: &str) -> anyhow::Result<()> {
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, serving.kubeconfig())?;
     use_it(&kubeconfig, None, namespace, "kubectl get events");
-    print::say("Ctrl-C stops them.");
+    print::text("Ctrl-C stops them.");
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -58,7 +58,7 @@ async fn serve(server: &Embedded, namespace: &str) -> anyhow::Result<()> {
 }
 
 fn use_it(kubeconfig: &Path, by_way_of: Option<&str>, namespace: &str, log: &str) {
-    print::say("The cluster and the operator keep running. To use them:");
+    print::text("The cluster and the operator keep running. To use them:");
     let mut lines = format!("export KUBECONFIG={}\n", kubeconfig.display());
     let kubectl = Assets::present(Program::Kubectl);
     if let Some(kubectl) = &kubectl {
@@ -75,13 +75,13 @@ fn use_it(kubeconfig: &Path, by_way_of: Option<&str>, namespace: &str, log: &str
     );
     print::code(&lines);
     if kubectl.is_none() {
-        print::say(
+        print::text(
             "No kubectl was found here. Install one of this or a neighbouring release: https://kubernetes.io/docs/tasks/tools",
         );
     }
 }
 
 fn stop_it(command: &str) {
-    print::say("To stop them:");
+    print::text("To stop them:");
     print::code(command);
 }

@@ -1,7 +1,7 @@
 //! `cargo demo`: the story of Baton in a terminal, on an API server in this process, on a real control plane or on a real node.
 //!
-//! It ends with 0 only if every claim it prints was checked against the API server and holds. Whatever it starts ends with
-//! it, also on Ctrl-C: the processes watch over their owner by themselves. With `--keep` they stay.
+//! The exit code is 0 only if every printed claim was checked against the API server and holds. All that it starts ends with it,
+//! also on Ctrl-C: the processes watch their parent. With `--keep` they stay.
 
 mod acts;
 mod claims;
@@ -36,7 +36,7 @@ struct Args {
     pace: bool,
 }
 
-/// What to play on instead of a server in this process.
+/// The cluster, instead of a server in this process.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct GroundArgs {
@@ -84,13 +84,13 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> anyhow::Result<()> {
     let GroundKind::InProcess = args.ground_kind() else {
-        return Builder::new_multi_thread().enable_all().build()?.block_on(tell(args));
+        return Builder::new_multi_thread().enable_all().build()?.block_on(play_all(args));
     };
-    // Where everybody is in this process, nobody has to wait: the time goes on as soon as there is nothing to do.
-    Builder::new_current_thread().enable_all().start_paused(true).build()?.block_on(tell(args))
+    // If all runs in this process, no wait takes time: the time advances as soon as all tasks wait.
+    Builder::new_current_thread().enable_all().start_paused(true).build()?.block_on(play_all(args))
 }
 
-async fn tell(args: &Args) -> anyhow::Result<()> {
+async fn play_all(args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut claims = Claims::default();
     let stage = match args.ground_kind() {
@@ -102,21 +102,21 @@ async fn tell(args: &Args) -> anyhow::Result<()> {
         }
         GroundKind::Node => acts::node::play(&mut claims).await?,
     };
-    let told = play(&stage, &mut claims).await;
-    match &told {
+    let outcome = play(&stage, &mut claims).await;
+    match &outcome {
         Ok(()) => acts::summary::play(&claims, began.elapsed(), args),
         Err(_) => print::log("The operator's last lines", &stage.log_tail(LAST_LINES).await),
     }
     if args.keep {
         keep::keep(stage).await?;
     }
-    told
+    outcome
 }
 
-/// How much of the operator's log is shown when the story ends badly.
+/// How many lines of the operator's log are shown after a failure.
 const LAST_LINES: usize = 20;
 
-/// Everything that the operator has a part in.
+/// The acts with the operator.
 async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     acts::install::apply_workload(stage, claims).await?;
     acts::children::play(stage, claims).await?;

@@ -1,9 +1,9 @@
-//! What is applied in the demo, as the text that is shown. It applies nothing.
+//! The manifests that the demo applies, as the text that it shows.
 
-/// The Workload as it is applied first.
+/// The first version of the Workload.
 pub(crate) const WEB: &str = include_str!("web.yaml");
 
-/// A container of somebody else's for the Deployment.
+/// Another manager's container for the Deployment.
 pub(crate) const SIDECAR: &str = include_str!("sidecar.yaml");
 
 /// A Deployment from before Baton.
@@ -12,15 +12,15 @@ pub(crate) const BEFORE: &str = include_str!("before.yaml");
 /// The Workload that adopts it.
 pub(crate) const ADOPTING: &str = include_str!("adopting.yaml");
 
-/// The end of the Workload's spec that asks for an autoscaler. Its least number is above the Workload's own, so that it
-/// writes at once, without any metric.
+/// The part of the Workload's spec that asks for an autoscaler. Its minimum is above the current replica count, so that it writes
+/// at once, without any metric.
 const AUTOSCALING: &str = "  autoscaling:\n    minReplicas: 5\n    maxReplicas: 8\n";
 
-/// A change of the Workload: what is applied, and the lines in which it differs from what was applied before.
+/// A change of the Workload: what is applied, and the changed lines.
 pub(crate) struct Change {
     /// The whole manifest.
     pub(crate) manifest: String,
-    /// The lines that differ, marked `+` and `-`.
+    /// The changed lines, marked `+` and `-`.
     pub(crate) shown: String,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn autoscaling_on() -> Change {
     }
 }
 
-/// Asks for no autoscaler any more, and for one pod more than it had chosen.
+/// Asks for no autoscaler, and for one pod more than it had chosen.
 pub(crate) fn autoscaling_off() -> Change {
     let (before, after) = ("  replicas: 3\n", "  replicas: 6\n");
     let shown = [marked('-', before), marked('+', after), marked('-', AUTOSCALING)].concat();
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_changes_change_what_they_say_and_nothing_else() {
+    fn the_changes_change_only_the_shown_lines() {
         let mut expected = spec(WEB);
         expected["autoscaling"] = serde_json::json!({"minReplicas": 5, "maxReplicas": 8});
         assert_eq!(spec(&autoscaling_on().manifest), expected);

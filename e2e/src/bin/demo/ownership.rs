@@ -1,4 +1,4 @@
-//! Who owns what of an object, read from its `managedFields` and shortened for eyes. It asks no server.
+//! The owners of an object's fields, read from its `managedFields` and shortened for people.
 
 use baton_apply::LiveObject;
 use baton_merge::{
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use baton_e2e::Table;
 
-/// What people look for first, by the end of the path, in the order in which it is shown.
+/// The most interesting fields, by the end of their path, in the order in which they are shown.
 const WORTH_SHOWING: [&str; 9] = [
     ".spec.replicas",
     ".image",
@@ -22,7 +22,7 @@ const WORTH_SHOWING: [&str; 9] = [
     ".status.disruptionsAllowed",
 ];
 
-/// The longest path that is shown whole, and how much of the end of a longer one, in elements.
+/// The longest path that is shown whole, and the shown end of a longer one, in elements.
 const WHOLE: usize = 4;
 const END: usize = 2;
 
@@ -32,8 +32,8 @@ pub(crate) fn how(entry: &Value) -> String {
     [text("operation"), text("subresource")].join(" ").trim_end().to_owned()
 }
 
-/// The owners of an object with the number of their fields and those worth showing, a line each. Fields that can't be read
-/// count as none.
+/// The owners of an object, with the number of their fields and the most interesting ones. Fields that can't be read aren't
+/// counted.
 pub(crate) fn table(object: &LiveObject) -> Table<4> {
     let mut table = Table::new(["FIELD MANAGER", "BY", "FIELDS", "AMONG THEM"]);
     for entry in object.managed_fields() {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn each_owner_is_shown_with_its_number_of_fields_and_what_people_look_for() {
+    fn each_owner_is_shown_with_its_number_of_fields_and_the_most_interesting_ones() {
         let (_, rows) = table(&deployment()).lines();
         assert_eq!(
             rows,

@@ -1,7 +1,7 @@
-//! How the demo speaks, in a terminal of 80 columns: headings, sentences, code, tables. What it says is others' business.
+//! The demo's output in a terminal of 80 columns: headings, sentences, code, tables.
 //!
-//! What is longer than a line has a blank line before it, and none after it. Colours are dropped where standard output is
-//! no terminal or `NO_COLOR` is set; no colour carries information of its own.
+//! What is longer than a line has a blank line before it, and none after it. Colours are dropped if standard output isn't a
+//! terminal or `NO_COLOR` is set; no colour carries information of its own.
 
 use std::{
     fmt::Display,
@@ -24,17 +24,17 @@ const CODE: Style = AnsiColor::Cyan.on_default();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// How long a character takes to read, where it is printed slowly.
+/// How long a character takes to read, for slow printing.
 const READING: Duration = Duration::from_millis(25);
 
 static SLOW: AtomicBool = AtomicBool::new(false);
 
-/// From now on prints as slowly as one reads.
+/// From now on prints at reading speed.
 pub(crate) fn slowly() {
     SLOW.store(true, Ordering::Relaxed);
 }
 
-/// Prints a line. The pause is one of the person who reads it, and so none of tokio's, whose time may be paused.
+/// Prints a line. The pause doesn't use tokio's time, which may be paused.
 fn put(line: impl Display) {
     println!("{line}");
     if SLOW.load(Ordering::Relaxed) {
@@ -51,14 +51,14 @@ pub(crate) fn heading(number: usize, title: &str) {
 }
 
 /// A paragraph.
-pub(crate) fn say(text: &str) {
+pub(crate) fn text(text: &str) {
     put("");
     for line in wrap(text, WIDTH - INDENT.len()) {
         put(format_args!("{INDENT}{line}"));
     }
 }
 
-/// Something that is typed or read by machines, line by line.
+/// Commands, manifests or output, line by line.
 pub(crate) fn code(text: &str) {
     put("");
     for line in text.lines() {
@@ -79,7 +79,7 @@ pub(crate) fn table<const N: usize>(title: &str, table: &Table<N>) {
     }
 }
 
-/// Before the claims that follow from what was shown.
+/// A blank line before claims.
 pub(crate) fn gap() {
     put("");
 }
@@ -96,7 +96,7 @@ pub(crate) fn broken(claim: &str, expected: &str, seen: &str) {
     put(format_args!("{INDENT}  seen:     {seen}"));
 }
 
-/// What a program wrote, under a title.
+/// The output of a program, under a title.
 pub(crate) fn log(title: &str, lines: &str) {
     put(format_args!("\n{INDENT}{STRONG}{title}{STRONG:#}"));
     for line in lines.lines() {
@@ -104,7 +104,7 @@ pub(crate) fn log(title: &str, lines: &str) {
     }
 }
 
-/// A span of time for eyes: `2.4 s`.
+/// A time for people: `2.4 s`.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }

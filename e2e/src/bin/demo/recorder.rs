@@ -6,14 +6,14 @@ use anyhow::ensure;
 use baton_apply::LiveObject;
 use baton_testbed::{PATIENCE, wait_for};
 
-/// For how long a recording goes on after what was waited for, to see what else comes.
+/// How long a recording goes on after the awaited write, to see further writes.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// A recording that is waited for to show something.
+/// A recording, and ways to wait for a write in it.
 pub(crate) struct Recorder {
     recording: baton_testbed::Recorder,
     writes: Vec<LiveObject>,
-    /// How many of them there were before what was last waited for.
+    /// The position of the last awaited write.
     reached: usize,
 }
 
@@ -22,14 +22,14 @@ impl Recorder {
         Self { recording, writes: Vec::new(), reached: 0 }
     }
 
-    /// Waits until the object looks like this, or did since what was last waited for.
+    /// Waits for a write after which `holds` is true, from the last awaited write on.
     pub(crate) async fn until(
         &mut self,
         what: &str,
         holds: impl Fn(&LiveObject) -> bool,
     ) -> anyhow::Result<()> {
         wait_for(what, PATIENCE, async || {
-            self.look()?;
+            self.read()?;
             let Some(found) = self.writes[self.reached..].iter().position(&holds) else {
                 return Ok(Err(format!("{} writes were seen", self.writes.len())));
             };
@@ -39,14 +39,14 @@ impl Recorder {
         .await
     }
 
-    /// All that was seen, in order, and what else comes within a moment.
+    /// All writes in order, with those of the next two seconds.
     pub(crate) async fn writes(&mut self) -> anyhow::Result<&[LiveObject]> {
         tokio::time::sleep(QUIET).await;
-        self.look()?;
+        self.read()?;
         Ok(&self.writes)
     }
 
-    fn look(&mut self) -> anyhow::Result<()> {
+    fn read(&mut self) -> anyhow::Result<()> {
         for event in &self.recording.seen()?[self.writes.len()..] {
             ensure!(!event.gone, "{:?} was deleted while it was watched", event.object.metadata.name);
             self.writes.push(LiveObject::from_json(serde_json::to_value(&event.object)?)?);
@@ -55,9 +55,9 @@ impl Recorder {
     }
 }
 
-/// What `look` finds of the object after each write, each change once.
-pub(crate) fn changes<T: PartialEq>(writes: &[LiveObject], look: impl Fn(&LiveObject) -> T) -> Vec<T> {
-    let mut changes: Vec<T> = writes.iter().map(look).collect();
+/// What `read` returns for the object after each write, without repetitions.
+pub(crate) fn changes<T: PartialEq>(writes: &[LiveObject], read: impl Fn(&LiveObject) -> T) -> Vec<T> {
+    let mut changes: Vec<T> = writes.iter().map(read).collect();
     changes.dedup();
     changes
 }

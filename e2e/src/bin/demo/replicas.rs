@@ -1,5 +1,4 @@
-//! What happened to `.spec.replicas`, write by write: its value, its owners, and whether it ever fell.
-//! Pure: it is given what a watch saw.
+//! The history of `.spec.replicas`, write by write: its value, its owners, and whether it ever fell.
 
 use baton_apply::LiveObject;
 use baton_controller::decide::replicas::{ReplicaOwners, Replicas};
@@ -7,7 +6,7 @@ use baton_e2e::Table;
 
 use crate::recorder::changes;
 
-/// The first time that a number is smaller than the one before it, with that one first.
+/// The first number that is smaller than the one before it, after that one.
 pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<(i32, i32)> {
     let numbers: Vec<i32> = numbers.into_iter().collect();
     numbers.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| (pair[0], pair[1]))
@@ -25,7 +24,7 @@ pub(crate) fn table(writes: &[LiveObject]) -> Table<3> {
     for now in changes(writes, Replicas::of) {
         table.row([
             format!("{:8}", now.count),
-            // Which of them write through the subresource is said by what happened.
+            // The last column shows which owner writes through the subresource.
             now.owners.describe().replace(" (scale)", ""),
             what_happened(before.as_ref(), &now.owners).to_owned(),
         ]);
@@ -34,7 +33,7 @@ pub(crate) fn table(writes: &[LiveObject]) -> Table<3> {
     table
 }
 
-/// One step of the way from Baton to an autoscaler or back, as a text.
+/// A text for one step of a handover or of the way back.
 fn what_happened(before: Option<&ReplicaOwners>, now: &ReplicaOwners) -> &'static str {
     let Some(before) = before else { return "(before)" };
     let scaled = |owners: &ReplicaOwners| !owners.scale.is_empty();
@@ -74,22 +73,22 @@ mod tests {
         LiveObject::from_json(object).unwrap()
     }
 
-    fn told(writes: &[(i32, &[&str])]) -> Vec<String> {
+    fn rows(writes: &[(i32, &[&str])]) -> Vec<String> {
         let writes: Vec<LiveObject> =
             writes.iter().map(|(replicas, owners)| deployment(*replicas, owners)).collect();
         table(&writes).lines().1
     }
 
     #[test]
-    fn a_fall_is_found_wherever_it_is_and_a_rise_is_none() {
+    fn a_fall_is_found_anywhere_and_a_rise_is_none() {
         assert_eq!(first_fall([]), None);
         assert_eq!(first_fall([3, 3, 5]), None);
         assert_eq!(first_fall([3, 5, 1, 5]), Some((5, 1)));
     }
 
     #[test]
-    fn the_handover_is_told_step_by_step_and_writes_that_change_nothing_are_left_out() {
-        let rows = told(&[
+    fn the_handover_is_shown_step_by_step_without_writes_that_change_nothing() {
+        let rows = rows(&[
             (3, &["baton"]),
             (3, &["baton"]),
             (3, &["baton", "handover-to-hpa"]),
@@ -108,8 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back_is_told_step_by_step() {
-        let rows = told(&[(5, &["hpa"]), (5, &["hpa", "baton"]), (5, &["baton"]), (6, &["baton"])]);
+    fn the_way_back_is_shown_step_by_step() {
+        let rows = rows(&[(5, &["hpa"]), (5, &["hpa", "baton"]), (5, &["baton"]), (6, &["baton"])]);
         assert_eq!(
             rows,
             [

@@ -1,4 +1,4 @@
-//! What the acts play on: the cluster, the operator, a namespace, and ways to act and to wait. It claims nothing.
+//! The stage of the acts: the cluster, the operator, a namespace, and ways to act and to wait.
 
 use std::fmt::Debug;
 
@@ -23,7 +23,7 @@ use crate::{get::get, print, recorder::Recorder};
 /// The name of the Workload and of all its children.
 pub(crate) const NAME: &str = "web";
 
-/// The field manager of whoever watches the demo.
+/// The field manager of the user that runs the demo.
 const YOU: &str = "you";
 
 /// The cluster with Baton in it.
@@ -33,7 +33,7 @@ pub(crate) enum Ground {
         // Dropped in this order: the cluster last.
         /// Baton, beside it.
         operator: Operator,
-        /// The API server with what belongs to it.
+        /// The API server and the other parts of its cluster.
         cluster: Cluster,
     },
     /// The node is real, and Baton runs on it.
@@ -43,11 +43,11 @@ pub(crate) enum Ground {
 /// The cluster with Baton in it, and the namespace of the demo.
 pub(crate) struct Stage {
     // Dropped in this order: the cluster last.
-    /// Where everything happens.
+    /// The namespace.
     pub(crate) namespace: Namespace,
     /// A client that may do everything.
     pub(crate) client: Client,
-    /// What it happens on.
+    /// The cluster with Baton.
     pub(crate) ground: Ground,
 }
 
@@ -60,7 +60,7 @@ impl Stage {
         }
     }
 
-    /// Who Baton is to the API server.
+    /// Baton's user.
     pub(crate) fn user(&self) -> &str {
         match &self.ground {
             Ground::Played { operator, .. } => operator.user(),
@@ -68,7 +68,7 @@ impl Stage {
         }
     }
 
-    /// What Baton counts: the replica that leads.
+    /// The metrics of Baton's leader.
     pub(crate) async fn metrics(&self) -> anyhow::Result<Metrics> {
         match &self.ground {
             Ground::Played { operator, .. } => Ok(operator.metrics().await?),
@@ -80,10 +80,10 @@ impl Stage {
         }
     }
 
-    /// Has Baton look at everything again.
-    pub(crate) async fn look_again(&self) -> anyhow::Result<()> {
+    /// Makes Baton reconcile everything.
+    pub(crate) async fn reconcile_all(&self) -> anyhow::Result<()> {
         match &self.ground {
-            Ground::Played { operator, .. } => operator.look_again()?,
+            Ground::Played { operator, .. } => operator.reconcile_all()?,
             Ground::Real(node) => {
                 let status = installed::leader(node).await?.status.unwrap_or_default();
                 let containers = status.container_statuses.unwrap_or_default();
@@ -101,8 +101,8 @@ impl Stage {
             Ground::Real(node) => {
                 let tail = format!("--tail={lines}");
                 let args = ["logs", "deployment/baton", "--all-pods", &tail, "--namespace", HOME];
-                let told = node.control_plane().kubectl(args).await;
-                told.map_or_else(|error| error.report(), |output| output.to_string())
+                let printed = node.control_plane().kubectl(args).await;
+                printed.map_or_else(|error| error.report(), |output| output.to_string())
             }
         }
     }
@@ -134,7 +134,7 @@ impl Stage {
         Ok(Recorder::new(recorder))
     }
 
-    /// The children that are there.
+    /// The children that exist.
     pub(crate) async fn all_children(&self) -> anyhow::Result<Vec<(ChildKind, LiveObject)>> {
         let mut found = Vec::new();
         for kind in ChildKind::ALL {
@@ -145,7 +145,7 @@ impl Stage {
         Ok(found)
     }
 
-    /// Applies a Workload as the one who watches the demo.
+    /// Applies a Workload as the user that runs the demo.
     pub(crate) async fn apply_workload(&self, manifest: &str) -> anyhow::Result<()> {
         apply(&self.workloads(), YOU, manifest).await
     }
@@ -170,13 +170,13 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until the Workload of this name is ready as its latest spec says, with this many ready pods.
+    /// Waits until the Workload of this name is ready for its latest spec, with this many ready pods.
     pub(crate) async fn ready(&self, name: &str, pods: i32) -> anyhow::Result<()> {
         let what = format!("the Workload {name} being Ready with {pods} pods");
         wait_for(&what, PATIENCE, async || anyhow::Ok(ready(&self.workloads().get(name).await?, pods))).await
     }
 
-    /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
+    /// Waits until the Workload is ready for its latest spec, with this many ready pods, and no rollout is under way.
     pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
         self.ready(NAME, pods).await?;
         wait_for("the rollout", PATIENCE, async || Ok(rolled_out(&self.deployment().await?))).await
@@ -195,8 +195,8 @@ where
     Ok(())
 }
 
-/// Whether all pods of a Deployment are there and of its latest template, as `kubectl rollout status` sees it, or what is seen
-/// instead.
+/// Whether all pods of a Deployment exist and have its latest template, as `kubectl rollout status` checks it; if not, what is
+/// seen.
 fn rolled_out(deployment: &LiveObject) -> Result<(), String> {
     let status = |name: &str| deployment.number(&["status", name]).unwrap_or_default();
     let [updated, replicas, available] = ["updatedReplicas", "replicas", "availableReplicas"].map(status);
@@ -211,7 +211,7 @@ fn rolled_out(deployment: &LiveObject) -> Result<(), String> {
     ))
 }
 
-/// Whether a Workload has this many ready pods and the condition Ready for its latest spec, or what is seen instead.
+/// Whether a Workload has this many ready pods and the condition Ready for its latest spec; if not, what is seen.
 fn ready(workload: &Workload, pods: i32) -> Result<(), String> {
     let status = workload.status.clone().unwrap_or_default();
     if status.ready_replicas == Some(pods) && is_ready(workload) {

@@ -22,7 +22,7 @@ const SHOP: &str = "shop";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(8, "A Workload adopts an existing Deployment");
-    print::say("A team has created this Deployment with client-side apply, and with its own selector:");
+    print::text("A team has created this Deployment with client-side apply, and with its own selector:");
     print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
     client_side_apply::create(&stage.client, stage.namespace.name(), &serde_norway::from_str(BEFORE)?)
         .await?;
@@ -32,7 +32,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let before = pods(stage).await?;
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&deployments.get(SHOP).await?));
 
-    print::say(
+    print::text(
         "Baton never overwrites an object that it doesn't own. But this Workload asks it to adopt the Deployment. Its spec has no \
          replica count and no progress deadline:",
     );
@@ -43,7 +43,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let seen = recorder.writes().await?;
     let adopted = deployments.get(SHOP).await?;
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&adopted));
-    print::say(
+    print::text(
         "No one specifies a replica count any more. The temporary manager handover-to-hpa owns the live count, so it isn't reset.",
     );
 

@@ -11,7 +11,7 @@ use crate::{
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(3, "Who owns what");
-    print::say(
+    print::text(
         "The API server records in metadata.managedFields which field manager owns which field. Baton applies the fields that \
          follow from the Workload, and owns only those. All other fields belong to other managers.",
     );

@@ -12,12 +12,12 @@ use kube::{
 use crate::{claims::Claims, print};
 
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Cluster> {
-    print::say(
+    print::text(
         "This demo runs on a real control plane. The first run compiles it with Go, which takes minutes, unless \
          KUBEBUILDER_ASSETS names a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok.",
     );
     print::heading(1, "A control plane");
-    print::say(
+    print::text(
         "These are the real etcd, API server, controllers and scheduler of Kubernetes, as processes on this computer. KWOK plays \
          the nodes, so no container runs.",
     );
@@ -36,7 +36,7 @@ pub(super) fn processes(cluster: &ControlPlane) -> String {
     names.join(", ")
 }
 
-/// Reports what came up since then, and claims that it is usable.
+/// Reports what came up, and claims that it is ready.
 pub(super) async fn came_up(
     cluster: &Cluster,
     began: Instant,
@@ -45,7 +45,7 @@ pub(super) async fn came_up(
 ) -> anyhow::Result<()> {
     let client = cluster.admin().await?;
     let version = client.apiserver_version().await?.git_version;
-    print::say(&format!("Kubernetes {version} after {}: {what}.", print::seconds(began.elapsed())));
+    print::text(&format!("Kubernetes {version} after {}: {what}.", print::seconds(began.elapsed())));
     print::gap();
     let ready = client.request_text(Request::new("").get("readyz", &GetParams::default())?).await?;
     Ok(claims.equal("it is ready", ready.trim(), "ok")?)

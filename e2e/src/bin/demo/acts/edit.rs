@@ -20,7 +20,7 @@ const THEIRS: &str = "nginx:hotfix";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(5, "Baton corrects a change by another manager");
-    print::say(
+    print::text(
         "A user sets another image in the Deployment. The API server accepts it, and the user's manager owns the field. But the \
          Workload specifies the image, so Baton takes the field back.",
     );
@@ -46,14 +46,14 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let theirs = managers.iter().filter(|manager| *manager == "kubectl-set").count();
     claims.equal("nothing of the edit is left, not even in managedFields", &theirs, &0)?;
     let takeovers = stage.workload().await?.status.unwrap_or_default().takeovers;
-    print::say("The Workload reports it in its status:");
+    print::text("The Workload reports it in its status:");
     print::code(&serde_norway::to_string(&json!({"takeovers": takeovers}))?);
     print::gap();
-    let told: Vec<_> = takeovers.iter().map(|takeover| (&*takeover.manager, &*takeover.path)).collect();
+    let reported: Vec<_> = takeovers.iter().map(|takeover| (&*takeover.manager, &*takeover.path)).collect();
     let image = r#".spec.template.spec.containers[name="app"].image"#;
     claims.equal(
         "the status has the field and the manager it was taken from",
-        &told,
+        &reported,
         &[("kubectl-set", image)],
     )?;
     stage.settled(5).await

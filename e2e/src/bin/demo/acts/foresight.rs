@@ -1,4 +1,4 @@
-//! What a change would write, before it is written; and that a pass without changes sends nothing.
+//! Baton predicts what a change would write; and a pass without changes sends nothing.
 
 use baton_crd::{Mode, PlannedAction, Workload};
 use baton_e2e::containers::image;
@@ -16,7 +16,7 @@ const NEXT_IMAGE: &str = "nginx:1.30";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(9, "Baton predicts what it would write");
-    print::say(
+    print::text(
         "The Workload gets another image and loses its disruption budget, first in the mode Preview. Baton predicts the result of \
          each write, compares it with a dry run, and writes only the Workload's status.",
     );
@@ -31,7 +31,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let before = stage.cluster().audit()?.mark()?;
     stage.patch_workload(Patch::Json(serde_json::from_str(&patch)?)).await?;
     let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
-    print::say("The status shows the plan:");
+    print::text("The status shows the plan:");
     print::code(&serde_norway::to_string(&json!({"plan": plan}))?);
 
     print::gap();
@@ -42,11 +42,11 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         ("PodDisruptionBudget", PlannedAction::Delete),
     ];
     claims.equal("the plan has one update and one deletion", &planned, &expected)?;
-    let words: Vec<_> = plan.iter().map(|child| format!("{:?}", child.dry_run)).collect();
-    claims.equal("the API server's dry run agrees with each prediction", &words, &["Agreed"; 3])?;
+    let dry_runs: Vec<_> = plan.iter().map(|child| format!("{:?}", child.dry_run)).collect();
+    claims.equal("the API server's dry run agrees with each prediction", &dry_runs, &["Agreed"; 3])?;
     claims.equal("Baton wrote no child", &written(stage, before)?.len(), &0)?;
 
-    print::say("Then the mode is Enforce, which is the default:");
+    print::text("Then the mode is Enforce, which is the default:");
     let enforce = r#"{"spec": {"mode": "Enforce"}}"#;
     print::code(&format!("$ kubectl patch bwl {NAME} --type merge -p '{enforce}'"));
     stage.patch_workload(Patch::Merge(serde_json::from_str(enforce)?)).await?;
@@ -61,7 +61,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     let before = stage.cluster().audit()?.mark()?;
     let passes = passes(stage).await?;
-    stage.look_again().await?;
+    stage.reconcile_all().await?;
     wait_for("a reconcile", PATIENCE, async || {
         let is_one = self::passes(stage).await? > passes;
         anyhow::Ok(if is_one { Ok(()) } else { Err(format!("{passes} reconciles")) })
@@ -92,7 +92,7 @@ async fn passes(stage: &Stage) -> anyhow::Result<u64> {
     Ok(stage.metrics().await?.count("baton_reconciles_total", &[]))
 }
 
-/// What Baton wrote since, but for statuses, Events and its lease.
+/// What Baton wrote since, without statuses, Events and its lease.
 fn written(stage: &Stage, since: Mark) -> anyhow::Result<AuditEntries> {
     let writes = stage.cluster().audit()?.since(since)?.by(stage.user()).writes();
     let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events" | "leases");

@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(4, "The replica count is handed to an autoscaler");
-    print::say(
+    print::text(
         "If an operator stops applying spec.replicas and no one else owns the field, the API server resets it to 1. So Baton first \
          applies the live count as a temporary manager, handover-to-hpa, which owns the field until the autoscaler writes. The \
          user adds these lines to the Workload, and a watch records every write to the Deployment:",
@@ -24,7 +24,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let mut recorder = stage.record(NAME).await?;
     stage.apply_workload(&change.manifest).await?;
     recorder
-        .until("the autoscaler to hold five replicas", |live| Replicas::of(live).count == 5 && scaled(live))
+        .until("the autoscaler to own a count of five", |live| Replicas::of(live).count == 5 && scaled(live))
         .await?;
     recorder.until("five pods to be ready", |live| ready(live) == 5).await?;
     let seen = recorder.writes().await?;
@@ -42,7 +42,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.show_workload().await
 }
 
-/// Who owned the field, each change once.
+/// The owners of the field after each change.
 pub(super) fn owners(seen: &[LiveObject]) -> Vec<String> {
     changes(seen, |live| Replicas::of(live).owners.describe())
 }
@@ -50,8 +50,8 @@ pub(super) fn owners(seen: &[LiveObject]) -> Vec<String> {
 /// Claims that neither the replica count nor the number of ready pods ever fell.
 pub(super) fn never_fell(seen: &[LiveObject], claims: &mut Claims) -> anyhow::Result<()> {
     let numbers = changes(seen, |live| Replicas::of(live).count).into_iter();
-    let told: Vec<String> = numbers.clone().map(|number| number.to_string()).collect();
-    let claim = format!("the replica count never fell, in {} writes: {}", seen.len() - 1, told.join(" → "));
+    let shown: Vec<String> = numbers.clone().map(|number| number.to_string()).collect();
+    let claim = format!("the replica count never fell, in {} writes: {}", seen.len() - 1, shown.join(" → "));
     claims.equal(&claim, &first_fall(numbers), &None)?;
     let pods = seen.iter().map(ready);
     Ok(claims.equal("the number of ready pods never fell either", &first_fall(pods), &None)?)

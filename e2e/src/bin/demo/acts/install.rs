@@ -20,14 +20,14 @@ pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Resul
         Cluster::Real(_) => "as `baton run`, a process with a token of its own ServiceAccount",
         Cluster::InProcess(_) => "in the same process, and sends all requests as its own ServiceAccount",
     };
-    print::say(&format!(
+    print::text(&format!(
         "Baton has a CRD, the Workload, and an operator. The operator runs {how}: its ClusterRole limits what it may do.",
     ));
     let client = cluster.admin().await?;
     let namespace = cluster.namespace("demo").await?;
     let is_given = matches!(&cluster, Cluster::Real(control_plane) if !control_plane.is_local());
     let options = OperatorOptions {
-        // In a cluster of its own it serves all namespaces, for those who go on exploring.
+        // In a cluster of its own it serves all namespaces, for users that explore it later.
         namespace: is_given.then(|| namespace.name().to_owned()),
         home: Some(namespace.name().to_owned()),
         name: Some("baton".to_owned()),
@@ -40,7 +40,7 @@ pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Resul
     Ok(Stage { namespace, client, ground: Ground::Played { operator, cluster } })
 }
 
-/// Claims that Baton may do what it has to, and not everything.
+/// Claims that Baton has its permissions, and not all.
 pub(super) async fn permissions(client: &Client, user: &str, claims: &mut Claims) -> anyhow::Result<()> {
     let what = |verb: &str, group: &str, resource: &str| ResourceAttributes {
         verb: Some(verb.to_owned()),
@@ -56,7 +56,7 @@ pub(super) async fn permissions(client: &Client, user: &str, claims: &mut Claims
 
 /// The second half of the act: a user applies a Workload.
 pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::say("A user applies this Workload:");
+    print::text("A user applies this Workload:");
     print::code(WEB);
     stage.apply_workload(WEB).await?;
     stage.settled(3).await?;

@@ -1,5 +1,5 @@
-//! The acts of the story, one file each, in the order in which they are played. An act says what is about to happen, makes
-//! it happen, shows what was seen and claims what follows.
+//! The acts of the demo, one file each. An act announces what is about to happen, makes it happen, shows what was seen, and
+//! checks its claims.
 
 pub(crate) mod adoption;
 pub(crate) mod children;

@@ -1,5 +1,4 @@
-//! The beginning of the story where it is played on a real node: it comes up, Baton is installed there from its image, and
-//! pods answer.
+//! The beginning of the demo on a real node: the node comes up, Baton is installed there from its image, and pods respond.
 
 use std::{collections::BTreeSet, net::SocketAddr, time::Instant};
 
@@ -25,19 +24,19 @@ use crate::{
 
 /// The version that Baton's image is labelled with.
 const VERSION: &str = "0.1.0";
-/// What the story's Workload runs: a web server.
+/// The images of the demo's Workload: a web server.
 const WEB_SERVERS: [&str; 3] =
     ["docker.io/library/nginx:1.29", "docker.io/library/nginx:hotfix", "docker.io/library/nginx:1.30"];
-/// What it has as a sidecar, which does nothing here.
+/// The image of its sidecar, which does nothing here.
 const SIDECAR: &str = "docker.io/library/envoy:1.36";
 
 /// The cluster comes up, and Baton in it.
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
-    print::say(
+    print::text(
         "This demo runs on a real node with its control plane. The first run compiles them with Go, which takes minutes.",
     );
     print::heading(1, "A cluster with a real node");
-    print::say(
+    print::text(
         "This is real Kubernetes, with the kubelet, kube-proxy, containerd and runc of a node, in isolated namespaces of this \
          computer. Containers really run here. There is no registry, so nginx is a small web server made for this demo, and envoy \
          a program that does nothing.",
@@ -51,7 +50,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     }
 
     print::heading(2, "Baton, and a Workload");
-    print::say("Baton's image is built from the Dockerfile, and installed as in docs/install.md:");
+    print::text("Baton's image is built from the Dockerfile, and installed as in docs/install.md:");
     let baton = blocking(|| image(VERSION)).await?;
     node.load(&baton).await?;
     let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
@@ -65,12 +64,12 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     Ok(Stage { namespace, client, ground: Ground::Real(node) })
 }
 
-/// Claims that each of the Workload's three pods answers through its Service.
+/// Claims that each of the Workload's three pods responds through its Service.
 pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> anyhow::Result<()> {
     let services: Api<Service> = Api::namespaced(stage.client.clone(), stage.namespace.name());
     let address = services.get(NAME).await?.spec.and_then(|spec| spec.cluster_ip);
     let address: SocketAddr = format!("{}:80", address.context("the Service has no address")?).parse()?;
-    let answered = async || -> anyhow::Result<BTreeSet<String>> {
+    let responded = async || -> anyhow::Result<BTreeSet<String>> {
         let mut pods = BTreeSet::new();
         for _ in 0..30 {
             pods.extend(node.get(address, "/").await.ok());
@@ -78,12 +77,12 @@ pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> a
         Ok(pods)
     };
     wait_for("three pods responding", PATIENCE, async || {
-        let pods = answered().await?;
+        let pods = responded().await?;
         anyhow::Ok(if pods.len() == 3 { Ok(()) } else { Err(format!("{pods:?}")) })
     })
     .await?;
     let claim = format!("each of the three pods responds through the Service at {address}");
-    Ok(claims.equal(&claim, &answered().await?.len(), &3)?)
+    Ok(claims.equal(&claim, &responded().await?.len(), &3)?)
 }
 
 fn images() -> Result<Vec<Image>, baton_testbed::Error> {

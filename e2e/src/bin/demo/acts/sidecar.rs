@@ -1,4 +1,4 @@
-//! Another manager adds what Baton doesn't own.
+//! Another manager adds a container that Baton doesn't own.
 
 use baton_apply::LiveObject;
 use baton_e2e::containers::{image_owner_names, names};
@@ -13,12 +13,12 @@ use crate::{
     stage::{NAME, Stage},
 };
 
-/// How often Baton has to write the Deployment anew, with the sidecar in it.
+/// How often Baton writes the Deployment, with the sidecar in it.
 const ROUNDS: i32 = 5;
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(6, "Baton leaves the sidecar of another manager alone");
-    print::say(
+    print::text(
         "Another tool, here a service mesh, applies its own container to the Deployment. An operator that sends the whole object \
          would remove it with its next write. Baton doesn't own that container, so it stays.",
     );
@@ -26,7 +26,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.apply_deployment("mesh", SIDECAR).await?;
     let mut recorder = stage.record(NAME).await?;
 
-    print::say("Then the Workload changes five times, and Baton writes the Deployment each time:");
+    print::text("Then the Workload changes five times, and Baton writes the Deployment each time:");
     print::code(
         "$ for n in 1 2 3 4 5; do\n    \
              kubectl patch bwl web --type merge \\\n      \
@@ -57,7 +57,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.settled(5).await
 }
 
-/// The field that the changes of the Workload are about. It leaves the pods as they are.
+/// The field that changes with the Workload. It doesn't change the pods.
 fn history_limit(deployment: &LiveObject) -> Option<i32> {
     deployment.number(&["spec", "revisionHistoryLimit"])
 }

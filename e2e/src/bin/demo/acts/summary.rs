@@ -1,4 +1,4 @@
-//! How it ended, and what to try next.
+//! The result, and what to try next.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::{Args, GroundKind, claims::Claims, print};
 
 pub(crate) fn play(claims: &Claims, took: Duration, args: &Args) {
     print::heading(10, "The end");
-    print::say(&format!(
+    print::text(&format!(
         "{} claims were checked against the API server, and all hold. It took {}.",
         claims.checked(),
         print::seconds(took)
@@ -17,9 +17,9 @@ pub(crate) fn play(claims: &Claims, took: Duration, args: &Args) {
         GroundKind::Node => " --node",
     };
     if !args.keep {
-        print::say(&format!("To explore this cluster with kubectl: cargo demo{flag} --keep"));
+        print::text(&format!("To explore this cluster with kubectl: cargo demo{flag} --keep"));
     }
     if let GroundKind::InProcess = args.ground_kind() {
-        print::say("To see the same on a real control plane: cargo demo --real");
+        print::text("To see the same on a real control plane: cargo demo --real");
     }
 }

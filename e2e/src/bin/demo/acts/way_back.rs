@@ -16,7 +16,7 @@ use crate::{
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(7, "Baton takes the replica count back");
-    print::say(
+    print::text(
         "The Workload asks for six pods and no autoscaler. Baton deletes its autoscaler and applies the live count. Once Baton owns \
          the field, it releases the autoscaler's entry and applies the new count. So no write of the autoscaler is lost, and no \
          stale entry is left.",
