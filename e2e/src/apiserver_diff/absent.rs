@@ -1,13 +1,13 @@
-//! The parts that the server inside the process lacks, each with requests that show what there is instead.
+//! The parts that the server inside the process lacks, each with requests that show its behaviour instead.
 
 use baton_apiserver::ApiServer;
 use baton_testbed::raw::Request;
 
-/// A part of the real server that isn't there.
+/// A missing part of the real server.
 pub(super) struct Absent {
-    /// What isn't there.
+    /// The part.
     pub(super) what: &'static str,
-    /// What there is instead.
+    /// The behaviour instead.
     pub(super) instead: &'static str,
     shown_by: &'static [Probe],
 }
@@ -15,7 +15,7 @@ pub(super) struct Absent {
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// A request, and what its response says.
+/// A request, and what its response contains.
 struct Probe {
     method: &'static str,
     path: &'static str,
@@ -174,7 +174,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
 };
 
 #[tokio::test]
-async fn what_there_is_instead_is_there() {
+async fn absent_parts_behave_as_listed() {
     let server = ApiServer::builder().start().unwrap();
     let client = server.client();
     let mut wrong = Vec::new();
@@ -182,10 +182,12 @@ async fn what_there_is_instead_is_there() {
         let headers = vec![("content-type", JSON.to_owned()), ("accept", (*accept).to_owned())];
         let request = Request { method, uri: (*path).to_owned(), headers, body: (*body).to_owned() };
         let reply = request.send(&client).await.unwrap();
-        let said = format!("{} {}", reply.text, reply.warnings.join(" "));
-        if reply.code != *code || !said.contains(says) {
-            wrong
-                .push(format!("{method} {path}: {code} with {says:?} expected, found {} {said}", reply.code));
+        let shown = format!("{} {}", reply.text, reply.warnings.join(" "));
+        if reply.code != *code || !shown.contains(says) {
+            wrong.push(format!(
+                "{method} {path}: {code} with {says:?} expected, found {} {shown}",
+                reply.code
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

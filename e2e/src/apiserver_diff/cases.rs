@@ -1,7 +1,7 @@
-//! Chosen requests to both servers: bodies that are wrong, or unusual, in one way each. `cases/*.yaml` has them.
+//! Fixed requests to both servers: bodies that are wrong, or unusual, in one way each. `cases/*.yaml` has them.
 //!
-//! [`run`](super::run) finds out how writes work together, with bodies that are nearly always valid. These find out what is
-//! refused, in which words, and what is filled in.
+//! [`run`](super::run) tests how writes work together, with bodies that are nearly always valid. These cases test what is refused,
+//! with which message, and what is filled in.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,19 +19,19 @@ use serde::Deserialize;
 use super::{
     Findings,
     normal::Names,
-    pair::{Answer, Pair},
+    pair::{Pair, Response},
     played,
     requests::Asked,
 };
 
-/// For how long a CRD has to stay as it is before nobody writes to it any more.
+/// How long a CRD has to stay the same before it is settled.
 const STILL: Duration = Duration::from_millis(100);
-/// The finalizer of a crd, which the server takes off by itself.
+/// The finalizer of a CRD, which the server removes itself.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-/// What a real server says whose cache of the objects wasn't there yet when it wanted to delete them. It tries again, but after
-/// pauses that double.
+/// The reason of a real server whose cache of the objects didn't exist yet when it wanted to delete them. It retries with
+/// increasing pauses.
 const CLEANUP_FAILED: &str = "InstanceDeletionFailed";
-/// For how long a CRD is waited for.
+/// How long a CRD may take to settle.
 const SETTLES: Duration = Duration::from_secs(5);
 
 /// The files, in the order in which they are played.
@@ -47,7 +47,7 @@ const FILES: &[&str] = &[
     include_str!("cases/custom.yaml"),
 ];
 
-/// What is wrong or unusual about the objects of a kind.
+/// The wrong or unusual bodies of a kind.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cases {
@@ -56,23 +56,23 @@ struct Cases {
     group: String,
     version: String,
     plural: String,
-    /// Whether its objects are in no namespace.
+    /// Whether its objects have no namespace.
     #[serde(default)]
     cluster: bool,
-    /// An object that nothing is wrong with.
+    /// A valid object.
     base: Json,
-    /// Creations of it, changed so.
+    /// The changes of it in creations.
     #[serde(default)]
     create: Vec<Json>,
-    /// Updates of it, changed so.
+    /// The changes of it in updates.
     #[serde(default)]
     update: Vec<Json>,
-    /// Updates of its status, changed so.
+    /// The changes of it in updates of its status.
     #[serde(default)]
     status: Vec<Json>,
 }
 
-/// The object with values put at places that JSON pointers tell; null takes away what is there.
+/// The object with values set at JSON pointers; null removes a value.
 fn changed(object: &Json, change: &Json) -> Json {
     let mut object = object.clone();
     for (pointer, value) in change.members() {
@@ -99,7 +99,7 @@ fn put(json: &mut Json, place: &[String], value: &Json) {
     }
 }
 
-/// Plays all cases of the kinds whose name has this word in it.
+/// Plays all cases of the kinds with this word in their name.
 ///
 /// # Errors
 /// When one of the servers can't be reached.
@@ -125,7 +125,7 @@ fn all() -> anyhow::Result<Vec<Cases>> {
     for file in FILES {
         let mut kinds: serde_norway::Value = serde_norway::from_str(file).context("the cases aren't YAML")?;
         kinds.apply_merge()?;
-        all.extend(serde_norway::from_value::<Vec<Cases>>(kinds).context("what the cases say")?);
+        all.extend(serde_norway::from_value::<Vec<Cases>>(kinds).context("the cases have another shape")?);
     }
     Ok(all)
 }
@@ -145,7 +145,7 @@ impl Cases {
         format!("{root}/{}{within}/{}", self.api_version(), self.plural)
     }
 
-    /// The base with all that says what it is.
+    /// The base with its API version, kind and name.
     fn whole(&self) -> Json {
         let identity = Json::object()
             .with("apiVersion", self.api_version())
@@ -160,7 +160,7 @@ impl Cases {
         format!("{}/{name}", self.collection())
     }
 
-    /// Whether controllers inside the real server write to it after everybody else.
+    /// Whether controllers inside the real server write to it after a request.
     fn is_crd(&self) -> bool {
         self.kind == "CustomResourceDefinition"
     }
@@ -190,7 +190,7 @@ impl Play<'_> {
             updates.chain(self.kind.status.iter().map(|case| ("update status", "/status", case))).collect();
         let mut live = None;
         for (sort, subresource, case) in updates {
-            let there = match live.take() {
+            let before = match live.take() {
                 Some(live) => live,
                 None => {
                     self.names = Default::default();
@@ -199,16 +199,16 @@ impl Play<'_> {
                 }
             };
             let uri = format!("{object}{subresource}");
-            if self.write(sort, "PUT", &uri, &changed(&there, case), case).await? {
+            if self.write(sort, "PUT", &uri, &changed(&before, case), case).await? {
                 self.remove(&object).await?;
             } else {
-                live = Some(there);
+                live = Some(before);
             }
         }
         self.remove(&object).await
     }
 
-    /// A write, and what became of the object. Says whether a server did it.
+    /// Sends a write, and reads the object. Returns whether a server accepted the write.
     async fn write(
         &mut self,
         sort: &str,
@@ -231,7 +231,7 @@ impl Play<'_> {
         Ok(true)
     }
 
-    /// Sends a request to both servers and takes note of how they differ.
+    /// Sends a request to both servers, and notes how the responses differ.
     async fn send(
         &mut self,
         sort: &str,
@@ -239,22 +239,22 @@ impl Play<'_> {
         uri: &str,
         body: &str,
         case: &Json,
-    ) -> anyhow::Result<[Answer; 2]> {
+    ) -> anyhow::Result<[Response; 2]> {
         let asked = Asked::plain(sort, method, uri, body);
         let (real, ours) = self.pair.send(&asked, &mut self.names).await?;
-        let answers = [real.clone(), ours.clone()];
-        let [real, ours] = [real, ours].map(|mut answer| {
-            hide_made_up(&mut answer.body);
-            answer
+        let responses = [real.clone(), ours.clone()];
+        let [real, ours] = [real, ours].map(|mut response| {
+            hide_made_up(&mut response.body);
+            response
         });
         let kind = &self.kind.kind;
         let excuse = |lines: &str| played::excuse(kind, false, &real, &ours, lines);
         let request = format!("{sort} {case}");
         self.findings.compare(&format!("{kind} {sort}"), [&real, &ours], kind, request, excuse);
-        Ok(answers)
+        Ok(responses)
     }
 
-    /// Takes the object away, whatever keeps it.
+    /// Removes the object, also if finalizers keep it.
     async fn remove(&mut self, object: &str) -> anyhow::Result<()> {
         for client in [&self.pair.real, &self.pair.ours] {
             request("DELETE", &format!("{object}?gracePeriodSeconds=0"), "").send(client).await?;
@@ -283,7 +283,7 @@ fn request(method: &'static str, uri: &str, body: &str) -> Request {
     Request { method, uri: uri.to_owned(), headers, body: body.to_owned() }
 }
 
-/// Waits until the server's controllers have said what they think of a crd, and leave it alone.
+/// Waits until the server's controllers have written the status of a CRD.
 async fn settled(client: &Client, object: &str) {
     let mut last = None;
     let settles = poll(SETTLES, async || {
@@ -294,18 +294,17 @@ async fn settled(client: &Client, object: &str) {
         tokio::time::sleep(STILL).await;
         if is_settled { Ok(()) } else { Err(()) }
     });
-    // What is said too late, or never, shows in the comparison.
+    // If that takes too long, the comparison shows it.
     settles.await.unwrap_or_default();
 }
 
-/// Puts words in the place of times that are about now, and of identifiers that nobody has seen: what is written when, others
-/// look at.
+/// Replaces current times and unknown identifiers by placeholders. Other tests compare times.
 fn hide_made_up(json: &mut Json) {
     match json {
         Json::Object(members) => {
             for (name, value) in members {
                 hide_made_up(value);
-                // The server's controllers write theirs in any order, and those of one second stand in another than later ones.
+                // The server's controllers write them in any order, and the order of entries depends on their times.
                 if let ("conditions" | "managedFields", Json::List(items)) = (name.as_str(), value) {
                     items.sort_by_key(|item| {
                         ["type", "manager", "subresource"].map(|name| item.get(name).map(ToString::to_string))
@@ -328,7 +327,7 @@ fn hide_made_up(json: &mut Json) {
     }
 }
 
-/// How long a UUID is.
+/// The length of a UUID.
 const UID: usize = 36;
 
 fn is_uid(bytes: &[u8]) -> bool {
@@ -344,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_case_changes_what_its_pointers_tell() {
+    fn a_case_changes_the_values_at_its_pointers() {
         let json = |text: &str| text.parse::<Json>().unwrap();
         let base = json(r#"{"a":{"b":1,"c":2},"d":[{"e":1}]}"#);
         let case = json(r#"{"/a/b":null,"/d/0/e":2,"/d/1/f":3,"/g/h~1i":4}"#);
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_changes_an_object_that_can_be_read() {
+    fn every_case_has_only_pointers() {
         for kind in all().unwrap() {
             for case in kind.create.iter().chain(&kind.update).chain(&kind.status) {
                 let are_pointers = case.members().iter().all(|(pointer, _)| pointer.starts_with('/'));

@@ -1,8 +1,8 @@
-//! Random requests to a real kube-apiserver and to the one inside this process, whose answers are compared whole: code, warnings,
+//! Random requests to a real kube-apiserver and to the one inside this process. The whole responses are compared: code, warnings,
 //! object or status, and what watches then deliver.
 //!
-//! A sequence of requests is about one object and has a namespace of its own on both servers. It ends at the first difference that
-//! nothing explains, since all that follows would differ, too.
+//! A sequence of requests is about one object and has a namespace of its own on both servers. It ends at the first unexplained
+//! difference, because all later responses would differ too.
 
 #[cfg(test)]
 mod absent;
@@ -18,41 +18,41 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use baton_testbed::{Random, writes::Kind};
 
-use self::{normal::Names, pair::Answer, requests::Requests, watch::Watches};
+use self::{normal::Names, pair::Response, requests::Requests, watch::Watches};
 pub use self::{
     pair::Pair,
     played::{CHARGED_FOR_REFUSED, NOT_PLAYED},
     reads::reads,
 };
 
-/// How much is compared.
+/// How much to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// How many requests are sent, about.
+    /// About how many requests to send.
     pub writes: usize,
-    /// What all choices follow from.
+    /// The seed of all choices.
     pub seed: u64,
-    /// The one sequence to play, with each of its requests told; all of them if absent.
+    /// The only sequence to play, with each of its requests printed; all if absent.
     pub only: Option<u64>,
 }
 
-/// A request that is answered in two ways.
+/// A request with different responses.
 #[derive(Clone, Debug)]
 pub struct Difference {
     /// The sequence that it belongs to.
     pub sequence: String,
     /// The request.
     pub request: String,
-    /// The answers, where they differ: the real server's first.
+    /// Where the responses differ: the real server's first.
     pub lines: String,
-    /// What isn't played here, if that explains it.
+    /// The entry of [`NOT_PLAYED`] that explains it, if one does.
     pub excuse: Option<&'static str>,
 }
 
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// How many requests were answered by both.
+    /// How many responses were compared.
     pub compared: usize,
     /// The differences, with the requests that led to them.
     pub differences: Vec<Difference>,
@@ -68,11 +68,11 @@ impl Findings {
         *refused += usize::from(code >= 300);
     }
 
-    /// Takes note of a request that both have answered, and of how their answers differ, if they do.
+    /// Notes a request and how the responses of the two servers differ.
     fn compare(
         &mut self,
         sort: &str,
-        [real, ours]: [&Answer; 2],
+        [real, ours]: [&Response; 2],
         sequence: &str,
         request: String,
         excuse: impl FnOnce(&str) -> Option<&'static str>,
@@ -90,7 +90,7 @@ impl Findings {
     }
 }
 
-/// Sends about as many requests as are asked for to both servers.
+/// Sends random requests to both servers.
 ///
 /// # Errors
 /// When one of the servers can't be reached.
@@ -112,7 +112,7 @@ pub async fn run(pair: &mut Pair, effort: Effort, mut note: impl FnMut(&str)) ->
     Ok(findings)
 }
 
-/// The requests about one object, up to the first difference.
+/// Sends the requests about one object, up to the first unexplained difference.
 async fn sequence(
     pair: &mut Pair,
     seed: u64,
@@ -136,8 +136,8 @@ async fn sequence(
             tokio::time::sleep(Duration::from_millis(1100)).await;
         }
         let asked = requests.next(live.as_ref());
-        // After each, both are looked at: an answer doesn't tell all that a write has done.
-        for asked in [asked, requests.look()] {
+        // After each, both objects are read: a response doesn't show all that a write has done.
+        for asked in [asked, requests.read_back()] {
             let (real, ours) = pair.send(&asked, &mut names).await?;
             note(&format!("{asked}\n{} {}", real.code, real.body));
             let sort = format!("{} {}", kind.kind, asked.label);
@@ -146,7 +146,7 @@ async fn sequence(
             if difference.is_some_and(|found| !found.excuse.is_some_and(played::changes_no_object)) {
                 return Ok(());
             }
-            requests.answered(&asked, real.code < 300);
+            requests.responded(&asked, real.code < 300);
             live = (ours.code == 200).then_some(ours.body);
         }
     }

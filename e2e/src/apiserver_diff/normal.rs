@@ -1,12 +1,12 @@
-//! Answers of two servers made comparable: what a server makes up by itself gets a name, the same on both sides if it came up at the
-//! same moment.
+//! Makes the responses of two servers comparable: a value that a server generates gets a name, which is the same on both sides if
+//! it first appeared in the same response.
 
 use baton_testbed::Json;
 use jiff::Timestamp;
 
-use super::pair::Answer;
+use super::pair::Response;
 
-/// What one server has made up so far, in the order in which it was first seen.
+/// The values that one server has generated so far, in the order of their first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     uids: Vec<String>,
@@ -16,12 +16,12 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Puts names in place of what the server made up.
+    /// Replaces generated values by names.
     pub(super) fn name(&mut self, json: &mut Json) {
         self.walk(json, "", true);
     }
 
-    /// The text with what this server made up in place of the names.
+    /// Replaces names in a text by this server's values.
     pub(super) fn unnamed(&self, text: &str) -> String {
         let mut text = text.to_owned();
         let texts = [("uid", &self.uids), ("version", &self.versions), ("address", &self.addresses)];
@@ -40,7 +40,7 @@ impl Names {
         match json {
             Json::Object(members) => {
                 let is_list = is_top && members.iter().any(|(name, _)| name == "items" || name == "rows");
-                // In one order, whatever order the servers write them in.
+                // In one order: the servers write them in different ones.
                 let mut sorted: Vec<_> = members.iter_mut().collect();
                 sorted.sort_by(|left, right| left.0.cmp(&right.0));
                 for (name, value) in sorted {
@@ -59,7 +59,7 @@ impl Names {
                 for item in items.iter_mut() {
                     self.walk(item, name, false);
                 }
-                // The server tells conflicts in the order of a map.
+                // The server lists conflicts in the order of a map.
                 if name == "causes" {
                     items.sort_by_key(|cause| {
                         ["field", "message"].map(|name| cause.get(name).map(ToString::to_string))
@@ -74,7 +74,7 @@ impl Names {
         }
     }
 
-    /// A text in which something of that may stand, such as a message or an object as JSON.
+    /// Replaces generated values inside a text, such as a message or an object as JSON.
     fn named_in(&self, text: &str) -> String {
         let mut text = text.to_owned();
         if text.len() > 36 {
@@ -136,7 +136,7 @@ impl Names {
     }
 }
 
-/// Whether a cell of a table says how old something is: that depends on when it is asked for.
+/// Whether a cell of a table is an age, which depends on the time of the request.
 fn is_age(text: &str) -> bool {
     text.len() < 8
         && text.ends_with(['s', 'm', 'h', 'd'])
@@ -144,7 +144,7 @@ fn is_age(text: &str) -> bool {
 }
 
 fn named(known: &mut Vec<String>, value: &str, sort: &str) -> String {
-    // What the requests themselves bring is the same on both sides.
+    // Values from the requests are the same on both sides.
     if value.starts_with('<') || value.starts_with("0b7ab0a5") {
         return value.to_owned();
     }
@@ -155,8 +155,8 @@ fn named(known: &mut Vec<String>, value: &str, sort: &str) -> String {
     format!("<{sort} {position}>")
 }
 
-/// Where two answers differ; none where they don't.
-pub(super) fn difference(real: &Answer, ours: &Answer) -> Option<String> {
+/// Where two responses differ; `None` if they don't.
+pub(super) fn difference(real: &Response, ours: &Response) -> Option<String> {
     let mut lines = Vec::new();
     if real.code != ours.code {
         lines.push(format!("code: {} / {}", real.code, ours.code));
@@ -207,7 +207,7 @@ pub(super) fn compare(real: &Json, ours: &Json, path: &str, lines: &mut Vec<Stri
             }
         }
         _ if real == ours || real.same_value(ours) => {}
-        // The real server reads the clock more than once in a request, and a second may begin in between.
+        // The real server reads the clock several times in a request, and a new second may begin in between.
         _ if path.rsplit('.').next() == Some("time") && is_second_before(real, ours) => {}
         _ => lines.push(format!("{path}: {real} / {ours}")),
     }

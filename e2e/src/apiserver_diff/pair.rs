@@ -1,4 +1,4 @@
-//! The two servers: a real one, and the one inside this process, whose clock shows what the real one's answers say.
+//! The two servers: a real one, and the one inside this process, whose clock follows the times in the real one's responses.
 
 use std::{
     sync::{
@@ -21,9 +21,9 @@ use kube::Client;
 
 use super::{normal::Names, requests::Asked};
 
-/// The one controller without which no pod can be created, and none that writes to what is compared.
+/// The one controller that pods need, and none that writes to compared objects.
 const CONTROLLERS: &str = "--controllers=serviceaccount-controller";
-/// So much later than now is a time that the real server didn't write.
+/// A time so much later than now isn't from the real server.
 const NOT_NOW: i64 = 3600;
 
 /// A real server and one inside this process.
@@ -31,7 +31,7 @@ pub struct Pair {
     control_plane: ControlPlane,
     pub(super) real: Client,
     pub(super) ours: Client,
-    /// What our server's clock shows, in seconds since 1970.
+    /// The time of our server's clock, in seconds since 1970.
     clock: Arc<AtomicI64>,
     newest: i64,
 }
@@ -61,19 +61,19 @@ impl Pair {
         Ok(Self { control_plane, real, ours: server.client(), clock, newest })
     }
 
-    /// The folder of the real one, for a look around.
+    /// The folder of the real one, to inspect its files.
     pub fn dir(&self) -> &std::path::Path {
         self.control_plane.dir()
     }
 
-    /// Makes a namespace on both, with the service account that pods want.
+    /// Creates a namespace on both, with the service account that pods need.
     pub(super) async fn open(&self, namespace: &str) -> anyhow::Result<()> {
         self.clock.store(Timestamp::now().as_second(), Ordering::Relaxed);
         let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
         for client in [&self.real, &self.ours] {
             create(client, "/api/v1/namespaces", &body).await?;
         }
-        // The real one is made by a controller.
+        // On the real server, a controller creates it.
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
         let account = loop {
             if let Some(account) = raw::read(&self.real, &format!("{accounts}/default")).await? {
@@ -87,18 +87,18 @@ impl Pair {
         create(&self.ours, &accounts, account).await
     }
 
-    /// Sends a request to both. The answers come with names in place of what each server makes up by itself.
+    /// Sends a request to both. The responses have names instead of the values that each server generates.
     pub(super) async fn send(
         &mut self,
         asked: &Asked,
         names: &mut [Names; 2],
-    ) -> anyhow::Result<(Answer, Answer)> {
+    ) -> anyhow::Result<(Response, Response)> {
         let real = asked.request(&names[0]).send(&self.real).await?;
         let shown = newest(&real.text).filter(|newest| *newest > self.newest);
         if let Some(newest) = shown {
             self.newest = newest;
         }
-        // Where the answer shows no new time, whatever we write is to be noticed; a scale shows none at all.
+        // If the response shows no new time, a new time of ours must show in the comparison. A scale shows no time at all.
         let now = match shown {
             Some(newest) => newest,
             None if asked.hides_times() => Timestamp::now().as_second(),
@@ -108,16 +108,16 @@ impl Pair {
         let now = self.marked_at(asked).await?.unwrap_or(now);
         self.clock.store(now, Ordering::Relaxed);
         let ours = asked.request(&names[1]).send(&self.ours).await?;
-        Ok((names[0].answer(real), names[1].answer(ours)))
+        Ok((names[0].response(real), names[1].response(ours)))
     }
 
-    /// Sends the same read to both, the real one's first.
-    pub(super) async fn ask(&self, [real, ours]: [Request; 2]) -> anyhow::Result<[Reply; 2]> {
+    /// Sends the same read to both, the real one first.
+    pub(super) async fn read(&self, [real, ours]: [Request; 2]) -> anyhow::Result<[Reply; 2]> {
         let (real, ours) = futures::try_join!(real.send(&self.real), ours.send(&self.ours))?;
         Ok([real, ours])
     }
 
-    /// When the real server marked an object as deleted; not all answers say it.
+    /// When the real server marked an object as deleted, which not all responses show.
     async fn marked_at(&self, asked: &Asked) -> anyhow::Result<Option<i64>> {
         if asked.method != "DELETE" {
             return Ok(None);
@@ -137,9 +137,9 @@ async fn create(client: &Client, uri: &str, body: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An answer that can be compared.
+/// A response that can be compared.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) code: u16,
     pub(super) warnings: Vec<String>,
     pub(super) content_type: String,
@@ -147,16 +147,16 @@ pub(super) struct Answer {
 }
 
 impl Names {
-    pub(super) fn answer(&mut self, reply: Reply) -> Answer {
+    pub(super) fn response(&mut self, reply: Reply) -> Response {
         let Reply { code, mut warnings, content_type, text, .. } = reply;
         let mut body = body(&content_type, &text).unwrap_or_else(|| Json::string(text.trim()));
         self.name(&mut body);
         warnings.sort();
-        Answer { code, warnings, content_type, body }
+        Response { code, warnings, content_type, body }
     }
 }
 
-/// What a body says: JSON, YAML, or the events of a watch.
+/// Parses a body: JSON, YAML, or the events of a watch.
 fn body(content_type: &str, text: &str) -> Option<Json> {
     if content_type == "application/yaml" {
         let json: serde_json::Value = serde_norway::from_str(text).ok()?;
@@ -167,7 +167,7 @@ fn body(content_type: &str, text: &str) -> Option<Json> {
     }
     let event = |line: &str| {
         let mut event: Json = line.parse().ok()?;
-        // A bookmark has the version of all that the server has.
+        // A bookmark has the version of the whole server.
         if event.get("type").and_then(Json::as_str) == Some("BOOKMARK") {
             forget_versions(&mut event);
         }

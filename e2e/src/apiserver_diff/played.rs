@@ -1,10 +1,10 @@
-//! What the server inside the process doesn't play, as far as requests that are compared show it.
+//! What the server inside the process doesn't play, and compared requests show.
 
 use baton_testbed::Json;
 
-use super::pair::Answer;
+use super::pair::Response;
 
-/// What isn't played, and what there is instead.
+/// What isn't played, and the behaviour instead.
 pub const NOT_PLAYED: &[(&str, &str)] = &[
     (KEY_PAIRS, "no warning: keys and certificates aren't read"),
     (PROFILES, "they stay annotations: no field is set, no warning is given"),
@@ -12,7 +12,7 @@ pub const NOT_PLAYED: &[(&str, &str)] = &[
     (CHARGED_FOR_REFUSED, "quotas count what is stored"),
     (EMPTY_LISTS, "empty and absent lists are the same to it"),
     (PATCHED_TEXT, "its members are sorted"),
-    (MALFORMED, "the words of the readers that are used here"),
+    (MALFORMED, "the messages of the parsers that are used here"),
     (EXPRESSIONS, "expressions that can't be right are stored, and fail when they are evaluated"),
     (SPELLED_OUT, "their first line, or with the names that the API has"),
     (SHOWN_ORDER, "sorted by their names"),
@@ -26,10 +26,10 @@ const KEY_PAIRS: &str = "the warning about a TLS Secret whose key and certificat
 const PROFILES: &str = "deprecated AppArmor annotations of a pod";
 const OTHER_VERSION: &str =
     "warnings about unknown fields in a custom resource whose `apiVersion` isn't the one of the path";
-/// What a scenario shows.
+/// A scenario shows it too.
 pub const CHARGED_FOR_REFUSED: &str =
-    "a ResourceQuota being charged for what is refused after admission, until somebody counts again";
-const EMPTY_LISTS: &str = "empty lists that a server tells from absent ones: it counts them in the `generation` of a NetworkPolicy, and refuses them as \
+    "a ResourceQuota being charged for what is refused after admission, until the next recount";
+const EMPTY_LISTS: &str = "empty lists that a server distinguishes from absent ones: it counts them in the `generation` of a NetworkPolicy, and refuses them as \
      the policies of a HorizontalPodAutoscaler's `behavior`";
 const PATCHED_TEXT: &str = "the order of members in the text of an object that a patch made unreadable";
 const MALFORMED: &str = "what is wrong with JSON, YAML or a regular expression that can't be read";
@@ -42,9 +42,10 @@ const EMPTY_VALUES: &str = "a write that changes nothing but how the store holds
 
 const EMPTY_SHOWN: &str = "`{}` and `[]` in messages about an empty map or list";
 const UNCONVERTED: &str = "the message where an object of a custom resource has fields that the version of one of its owners doesn't know";
-const VIOLATIONS: &str = "which violations of a schema are told besides an unknown field, and in which order";
+const VIOLATIONS: &str =
+    "which violations of a schema are reported besides an unknown field, and in which order";
 
-/// Whether the objects on both servers are alike in spite of it.
+/// Whether the objects on both servers are still equal.
 pub(super) fn changes_no_object(excuse: &'static str) -> bool {
     ![EMPTY_LISTS, EMPTY_VALUES].contains(&excuse)
 }
@@ -53,7 +54,7 @@ pub(super) fn changes_no_object(excuse: &'static str) -> bool {
 const UNREADABLE: [&str; 4] =
     ["yaml:", "json parse error:", "error decoding patch:", "no kind is registered for the type v1.Scale"];
 
-/// What the server says of an expression whose types don't fit.
+/// The server's messages about an expression whose types don't fit.
 const EXPRESSION_ERRORS: [&str; 2] =
     ["found no matching overload for", "messageExpression must evaluate to a string"];
 
@@ -65,15 +66,16 @@ fn without_difference(message: &str) -> String {
     }
 }
 
-/// What of that explains a difference between responses about a kind, given its lines.
+/// What explains a difference between responses about a kind, given its lines.
 pub(super) fn excuse(
     kind: &str,
     is_custom: bool,
-    real: &Answer,
-    ours: &Answer,
+    real: &Response,
+    ours: &Response,
     lines: &str,
 ) -> Option<&'static str> {
-    let message = |answer: &Answer| answer.body.get("message").map(ToString::to_string).unwrap_or_default();
+    let message =
+        |response: &Response| response.body.get("message").map(ToString::to_string).unwrap_or_default();
     let (real_message, our_message) = (message(real), message(ours));
     let same_code = real.code == ours.code;
     if lines.lines().all(|line| line.starts_with("warnings: ")) {
@@ -99,7 +101,7 @@ pub(super) fn excuse(
         "Job" => shows(r#""labels":{"batch.kubernetes.io/controller-uid""#),
         _ => is_custom && (shows(r#""f:labels":{}"#) || shows(r#""f:annotations":{}"#)),
     };
-    // Whoever writes the empty map owns the limits.
+    // The manager that writes the empty map owns the limits.
     let is_of_write = |line: &str| {
         line.starts_with(".metadata.resourceVersion: ")
             || kind == "LimitRange" && line.starts_with(".metadata.managedFields[")
@@ -107,7 +109,8 @@ pub(super) fn excuse(
     if has_empty_values && same_code && lines.lines().all(is_of_write) {
         return Some(EMPTY_VALUES);
     }
-    let generation = |answer: &Answer| answer.body.at(&["metadata", "generation"]).map(ToString::to_string);
+    let generation =
+        |response: &Response| response.body.at(&["metadata", "generation"]).map(ToString::to_string);
     if kind == "NetworkPolicy" && same_code && generation(real) != generation(ours) {
         return Some(EMPTY_LISTS);
     }
@@ -179,7 +182,7 @@ mod tests {
     const BEGIN: &str = "apiserver_diff` -->\n";
     const END: &str = "<!-- end -->";
 
-    /// With `BATON_WRITE_DOCS` set it writes the table instead.
+    /// With `BATON_WRITE_DOCS` it writes the table instead.
     #[test]
     fn the_readme_lists_what_isnt_played() {
         let rows =

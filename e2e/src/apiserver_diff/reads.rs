@@ -1,22 +1,22 @@
 //! Requests from a table, which change nothing: lists and watches with all their options, the forms and formats of responses,
 //! discovery, and paths and methods that aren't served.
 //!
-//! They are about a few objects that are made before, and each is compared by itself.
+//! They are about a few objects that are created before, and each response is compared by itself.
 
 use futures::{StreamExt as _, stream};
 
 use super::{Findings, normal::Names, pair::Pair, requests::Asked};
 
-/// So many requests are under way at once: some watches last a second.
+/// How many requests are under way at once: some watches last a second.
 const AT_ONCE: usize = 24;
 
 const CONFIGS: &str = "/api/v1/namespaces/diff-reads/configmaps";
 const GADGETS: &str = "/apis/corpus.baton.rs/v1/namespaces/diff-reads/gadgets";
 
-/// What there is in each collection, with its label `a`.
+/// The objects in each collection, with their label `a`.
 const OBJECTS: [(&str, &str); 4] = [("a", "x"), ("b", "y"), ("c", "x"), ("d", "y")];
 
-/// `resourceVersion`: none, any, one of long ago, the latest, and what is none.
+/// `resourceVersion`: none, any, an old one, the latest, and invalid ones.
 const VERSIONS: [&str; 6] = ["", "0", "<version 2>", "<version 7>", "x", "%2B5"];
 const MATCHES: [&str; 4] =
     ["", "&resourceVersionMatch=Exact", "&resourceVersionMatch=NotOlderThan", "&resourceVersionMatch=x"];
@@ -27,7 +27,7 @@ const PIECES: [&str; 7] = [
     "&limit=x",
     "&labelSelector=a%3Dx",
     "&labelSelector=a%3Dx&limit=1",
-    // Goes on after `b`, at the latest version.
+    // Continues after `b`, at the latest version.
     "&limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiL2JcdTAwMDAifQ",
 ];
 const INITIAL_EVENTS: [&str; 3] = ["", "&sendInitialEvents=true", "&sendInitialEvents=false"];
@@ -148,12 +148,12 @@ pub async fn reads(pair: &mut Pair) -> anyhow::Result<Findings> {
     let pair = &*pair;
     let replies = stream::iter(table()).map(|asked| {
         let requests = [asked.request(&names[0]), asked.request(&names[1])];
-        async move { anyhow::Ok((asked, pair.ask(requests).await?)) }
+        async move { anyhow::Ok((asked, pair.read(requests).await?)) }
     });
     let replies: Vec<_> = replies.buffered(AT_ONCE).collect().await;
     for reply in replies {
         let (asked, [real, ours]) = reply?;
-        let (real, ours) = (names[0].answer(real), names[1].answer(ours));
+        let (real, ours) = (names[0].response(real), names[1].response(ours));
         findings.compare(&asked.label, [&real, &ours], "reads", asked.to_string(), |_| None);
     }
     Ok(findings)

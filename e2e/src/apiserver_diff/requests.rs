@@ -12,10 +12,10 @@ use baton_testbed::{
 
 use super::normal::Names;
 
-/// A request, with names in place of what servers make up.
+/// A request, with names instead of values that servers generate.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// What sort of request it is.
+    /// Its sort.
     pub(super) label: String,
     pub(super) method: &'static str,
     pub(super) uri: String,
@@ -27,7 +27,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// A request of no sequence.
+    /// A request outside a sequence.
     pub(super) fn of(
         label: &str,
         method: &'static str,
@@ -47,7 +47,7 @@ impl Asked {
         }
     }
 
-    /// A request with a body of JSON, about an object at this path or in this collection.
+    /// A request with a JSON body, about an object at this path or in this collection.
     pub(super) fn plain(label: &str, method: &'static str, uri: &str, body: &str) -> Self {
         Self::of(label, method, uri, Some(("content-type", "application/json")), body.to_owned())
     }
@@ -62,7 +62,7 @@ impl Asked {
         }
     }
 
-    /// Whether its answer doesn't show what is written.
+    /// Whether its response doesn't show what is written.
     pub(super) fn hides_times(&self) -> bool {
         self.uri.contains("/scale") || self.method == "DELETE"
     }
@@ -88,7 +88,7 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
 impl Requests {
-    /// The requests about the object `web` of a namespace, or about one with a name of its own where it is in none.
+    /// The requests about the object `web` of a namespace, or about one with a unique name if the kind has no namespace.
     pub(super) fn new(kind: &'static Kind, namespace: String, random: Random) -> Self {
         let mut random = random;
         let name = if kind.cluster { format!("web-{namespace}") } else { "web".to_owned() };
@@ -110,12 +110,12 @@ impl Requests {
         self.collection_in(&self.kind.version)
     }
 
-    /// What asks for this object among others: those in no namespace aren't the same on both servers.
+    /// A selector for this object: other objects without a namespace differ between the servers.
     fn among_others(&self) -> String {
         format!("fieldSelector=metadata.name%3D{}", self.name)
     }
 
-    /// Where all is listed that both servers have.
+    /// A list of the objects that both servers have.
     pub(super) fn list_uri(&self) -> String {
         let uri = self.collection();
         if self.kind.cluster { format!("{uri}?{}", self.among_others()) } else { format!("{uri}?") }
@@ -134,14 +134,14 @@ impl Requests {
         format!("{}/{}", self.collection(), self.name)
     }
 
-    /// Takes note of a request that both have answered.
-    pub(super) fn answered(&mut self, asked: &Asked, succeeded: bool) {
+    /// Notes a request after the responses of both servers.
+    pub(super) fn responded(&mut self, asked: &Asked, succeeded: bool) {
         if let (Some(write), true) = (&asked.write, succeeded) {
             self.sequence.succeeded(write);
         }
     }
 
-    /// The next request, given the object as it is.
+    /// The next request, given the live object.
     pub(super) fn next(&mut self, live: Option<&Json>) -> Asked {
         let weights = if live.is_none() { [90, 4, 4, 1, 1, 0] } else { [74, 7, 6, 4, 4, 5] };
         match self.random.weighted(&weights) {
@@ -178,7 +178,7 @@ impl Requests {
         Asked { label, method, uri, headers, body, object, write: Some(write) }
     }
 
-    /// A write with options or a body that not everybody sends.
+    /// A write with unusual options or an unusual body.
     fn odd_write(&mut self, live: Option<&Json>) -> Asked {
         let mut asked = self.write(live);
         asked.write = None;
@@ -205,8 +205,8 @@ impl Requests {
         Asked { object: self.object(), ..Asked::of(label, "GET", uri, accept, String::new()) }
     }
 
-    /// The object as it is, in which names stand for what servers make up.
-    pub(super) fn look(&self) -> Asked {
+    /// A read of the live object.
+    pub(super) fn read_back(&self) -> Asked {
         self.read("get", &self.object(), None)
     }
 
@@ -276,7 +276,7 @@ impl Requests {
         }
         let uri = if live.is_some() && self.random.one_in(6) {
             label = "delete collection";
-            // Others are made by controllers, and made again.
+            // Controllers create others, again and again.
             format!("{}?{}", self.collection(), self.among_others())
         } else {
             self.object()
@@ -284,7 +284,7 @@ impl Requests {
         Asked { object: self.object(), ..Asked::plain(label, "DELETE", &uri, &options.to_string()) }
     }
 
-    /// A request that is refused whatever the object is.
+    /// A request that is always refused.
     fn broken(&mut self, live: Option<&Json>) -> Asked {
         let mut asked = self.write(live);
         asked.write = None;
@@ -305,7 +305,7 @@ impl Requests {
     }
 }
 
-/// A body with one more member in its spec, or at its top.
+/// A body with another member in its spec, or at its top.
 fn with_member(body: &str, name: &str) -> String {
     let Ok(mut json) = body.parse::<Json>() else { return body.to_owned() };
     match json.get_mut("spec") {

@@ -1,4 +1,4 @@
-//! What watches deliver while a sequence goes on, on both servers.
+//! The events of watches during a sequence, on both servers.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::{
     pair::Pair,
 };
 
-/// For how long an event is waited for that the other server has delivered.
+/// How long to wait for an event that the other server has delivered.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// For how long more events than the other server's are waited for.
+/// How long to wait for more events than the other server's.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// A watch of the same on both servers.
+/// The same watch on both servers.
 pub(super) struct Watches {
     real: Watch,
     ours: Watch,
@@ -81,7 +81,7 @@ impl Watch {
         Ok(Self { events, task: task.abort_handle() })
     }
 
-    /// All events so far, and at least so many.
+    /// All events so far, at least so many.
     async fn all(&mut self, least: usize) -> Vec<String> {
         let mut events = Vec::new();
         loop {
