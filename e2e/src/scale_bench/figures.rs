@@ -1,4 +1,4 @@
-//! The figures of a run, as they are kept in a file. They know neither how they were measured nor how they are shown.
+//! The figures of a run, as a file keeps them.
 
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// For people.
+    /// The name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InProcess => "server in the process",
@@ -26,21 +26,21 @@ impl Kind {
     }
 }
 
-/// What happens, one after the other.
+/// The phases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// The operator starts in an empty cluster.
     Start,
-    /// All Workloads are created as fast as the server takes them.
+    /// All Workloads are created as fast as the server allows.
     Create,
     /// Nothing happens.
     Idle,
     /// Some Workloads get a new image, each when the one before is current.
     EditOne,
-    /// All Workloads get a new image as fast as the server takes that.
+    /// All Workloads get a new image as fast as the server allows.
     EditAll,
-    /// The operator starts where everything is settled.
+    /// The operator starts in a settled cluster.
     Restart,
     /// The operator reconciles every Workload again, by SIGHUP.
     Resync,
@@ -61,7 +61,7 @@ impl Phase {
         Self::Delete,
     ];
 
-    /// For people.
+    /// The name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -84,13 +84,13 @@ impl Phase {
 /// What a phase cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// How many Workloads were touched; 0 in phases without any.
+    /// How many Workloads changed; 0 in phases without changes.
     pub touched: u32,
     /// From the beginning until the goal, in seconds.
     pub seconds: f64,
     /// The operator's CPU until it was quiet, in seconds.
     pub cpu: f64,
-    /// The CPU of kube-apiserver and etcd in the same time, in seconds; of a resync without what they use in idle.
+    /// The CPU of kube-apiserver and etcd in the same time, in seconds. In a resync, without what they use in idle.
     pub server_cpu: Option<f64>,
     /// The operator's requests.
     pub requests: Requests,
@@ -99,7 +99,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// A figure of all Workloads, by Workload.
+    /// A figure of all Workloads, divided by their number.
     pub fn each(&self, figure: f64) -> f64 {
         figure / f64::from(self.touched.max(1))
     }
@@ -108,14 +108,14 @@ impl Figures {
 /// Requests of an operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// Those that could change something.
+    /// Requests that could change something.
     pub writes: u64,
-    /// The others.
+    /// The other requests.
     pub reads: u64,
 }
 
 impl Requests {
-    /// Those since then; all, where the operator was started again since.
+    /// The requests since `before`; all, if the operator was restarted since.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Requests {
     }
 }
 
-/// How long most and nearly all of many took, in seconds.
+/// The median and the 99th percentile, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Half of them took no longer.
@@ -135,7 +135,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// By the nearest rank; none where there is nothing to measure.
+    /// By the nearest rank; `None` without measurements.
     pub fn of(mut took: Vec<Duration>) -> Option<Self> {
         took.sort_unstable();
         let percentile = |percent: usize| {
@@ -165,7 +165,7 @@ pub struct Residence {
 
 impl Residence {
     /// What each of so many settled Workloads adds.
-    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
+    #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 bytes")]
     pub fn each(&self, workloads: u32) -> f64 {
         self.settled.saturating_sub(self.bare) as f64 / f64::from(workloads.max(1))
     }
@@ -180,7 +180,7 @@ pub struct Run {
     pub server: Kind,
     /// How many Workloads there were.
     pub workloads: u32,
-    /// What each phase cost. An operator that can't be asked to has no resync.
+    /// What each phase cost. An operator without a signal for it has no resync.
     pub phases: BTreeMap<Phase, Figures>,
     /// Its memory.
     pub memory: Residence,
@@ -192,17 +192,17 @@ impl Run {
     }
 }
 
-/// Puts a run among others, in the place of an earlier one of the same operator, server and size.
+/// Adds a run, or replaces the one of the same operator, server and size.
 pub fn keep(runs: &mut Vec<Run>, run: Run) {
     runs.retain(|other| other.id() != run.id());
     runs.push(run);
     runs.sort_by(|one, other| one.id().cmp(&other.id()));
 }
 
-/// The runs in a file; none if it isn't there.
+/// The runs in a file; none if it doesn't exist.
 ///
 /// # Errors
-/// When it can't be read or isn't such a file.
+/// When it can't be read or parsed.
 pub fn read(path: &Path) -> Result<Vec<Run>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).map_err(Error::parse(path.display().to_string())),

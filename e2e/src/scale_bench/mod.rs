@@ -1,9 +1,9 @@
 //! Measures what an operator of Workloads costs as their number grows: CPU, memory and requests of the operator's process, and
 //! how long a change takes until the status is current.
 //!
-//! The operator is a process of its own, with nobody else's work in its figures. [`server`] is what it talks to, [`operator`]
-//! starts and meters it, [`workloads`] and [`timeline`] make the load and follow it, and [`run`](mod@run) goes through the
-//! [phases](figures::Phase). [`report`] and [`plot`] show the [`figures`]. Nothing here judges a time in a test.
+//! The operator is a process of its own, so that its figures have only its work. [`server`] starts the server, [`operator`] starts
+//! and measures the operator, [`workloads`] and [`timeline`] make the load and follow it, and [`run`](mod@run) goes through the
+//! [phases](figures::Phase). [`report`] and [`plot`] show the [`figures`]. No test compares a time.
 //!
 //! What counts:
 //!
@@ -14,8 +14,8 @@
 //!   client-go. Watches and reviews of permissions are left out.
 //! - Time to current status is from the response to a create or an edit until a watch shows a status with that generation. Of
 //!   all Workloads at once, it is mostly their queue; one at a time, it is the operator and the server alone.
-//! - On the server in the process, its own controllers take longer with every object that there is. Times on it are therefore no
-//!   times of a cluster; CPU, memory and requests of the operator are comparable.
+//! - On the server in the process, its own controllers take longer with every object. So times on it aren't those of a cluster;
+//!   CPU, memory and requests of the operator are comparable.
 
 pub mod figures;
 pub mod operator;

@@ -1,4 +1,4 @@
-//! The operator that is measured: a process that is started, asked and stopped, known by its pid and its metrics.
+//! The measured operator: a process, measured by its pid and its metrics.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -25,7 +25,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// For the figures.
+    /// The name in the figures.
     pub fn name(&self) -> String {
         match self {
             Self::Baton(flags) => {
@@ -35,12 +35,12 @@ impl Subject {
         }
     }
 
-    /// Whether SIGHUP makes it reconcile everything; others end by it.
+    /// Whether SIGHUP makes it reconcile everything. Other operators end.
     pub fn resyncs(&self) -> bool {
         matches!(self, Self::Baton(_))
     }
 
-    /// Starts it, and waits until it serves its metrics and, where it says so, is ready.
+    /// Starts it, and waits until it is ready (Baton) or serves its metrics (others).
     ///
     /// # Errors
     /// When it can't be started or ends; the message shows the end of its log.
@@ -106,12 +106,12 @@ impl Running {
         Metrics::parse(&text).map_err(Error::parse(what))
     }
 
-    /// Has it reconcile everything.
+    /// Makes it reconcile everything.
     pub fn hang_up(&self) -> Result<(), Error> {
         self.process.hang_up()
     }
 
-    /// Ends it as a kubelet does.
+    /// Stops it as a kubelet does.
     ///
     /// # Errors
     /// When it doesn't end in time.
@@ -124,8 +124,8 @@ impl Running {
     }
 }
 
-/// The requests that an operator counts: as Baton does, or as client-go does for every operator in Go. Whether it asked for its
-/// own permissions changes nothing, and a watch isn't a request for each Workload.
+/// The requests that an operator counts: as Baton does, or as client-go does for every operator in Go. Reviews of its own
+/// permissions and watches are left out.
 pub fn requests(metrics: &Metrics) -> Requests {
     let ours = |verb: &str| metrics.count("baton_api_requests_total", &[("verb", verb)]);
     let reviews = |resource: &str| metrics.count("baton_api_requests_total", &[("resource", resource)]);

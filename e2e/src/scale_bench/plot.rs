@@ -1,8 +1,7 @@
 //! A plot of what operators cost over the number of Workloads: CPU by Workload of all phases together, and memory with all
 //! settled. As SVG, which browsers and code hosts show in light and in dark.
 //!
-//! Two charts of a few lines each need no library: those that there are write fixed colours, and no description for people who
-//! can't see it.
+//! It uses no library: those for plots write fixed colours, and no description for people who can't see the plot.
 
 use std::fmt::Write as _;
 
@@ -14,15 +13,15 @@ use crate::pictures::svg::{DARK_TEXT, TEXT, document, escaped};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 348.0;
-/// Each chart's left edge, and what all have in common: width, upper and lower edge.
+/// The left edges of the charts, and their common width, upper and lower edge.
 const LEFT: [f64; 2] = [56.0, 416.0];
 const SPAN: f64 = 280.0;
 const TOP: f64 = 116.0;
 const BOTTOM: f64 = 300.0;
-/// So far the first and the last number are from the edges.
+/// The distance of the first and the last point from the edges.
 const MARGIN: f64 = 20.0;
 
-/// Four series at most: both operators on both servers. What is drawn is seen in both themes. Series differ by their dashes too.
+/// Four series at most: both operators on both servers. The colours are visible in both themes, and series also differ by dashes.
 const SERIES: &str = "\
 .s0{stroke:#0969da;fill:#0969da}.s1{stroke:#bc4c00;fill:#bc4c00;stroke-dasharray:6 3}\
 .s2{stroke:#8250df;fill:#8250df;stroke-dasharray:2 3}.s3{stroke:#1a7f37;fill:#1a7f37;stroke-dasharray:8 3 2 3}\
@@ -74,7 +73,7 @@ fn series_of(group: &[Run]) -> Series {
     Series { name: name.unwrap_or_default(), points }
 }
 
-/// In milliseconds by Workload, of the phases that every operator has.
+/// CPU in milliseconds by Workload, of the phases that every operator has.
 fn cpu(run: &Run) -> f64 {
     let phases = [Phase::Create, Phase::EditAll, Phase::Restart, Phase::Delete];
     let seconds: f64 =
@@ -82,7 +81,7 @@ fn cpu(run: &Run) -> f64 {
     seconds * 1e3 / f64::from(run.workloads.max(1))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
+#[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 bytes")]
 fn memory(run: &Run) -> f64 {
     run.memory.settled as f64 / (1024.0 * 1024.0)
 }
@@ -126,7 +125,7 @@ fn draw(svg: &mut String, chart: usize, title: &str, sizes: &[u32], series: &[Se
     }
 }
 
-/// Where a number is between the least and the most, by its logarithm.
+/// The position of a size between the smallest and the largest, by its logarithm.
 fn along(size: u32, sizes: &[u32]) -> f64 {
     let log = |size: u32| f64::from(size.max(1)).ln();
     match (sizes.first(), sizes.last()) {
@@ -135,7 +134,7 @@ fn along(size: u32, sizes: &[u32]) -> f64 {
     }
 }
 
-/// A round step of which four reach at least this far.
+/// A round step; four of them reach at least this far.
 fn step(most: f64) -> f64 {
     let least = (most / 4.0).max(1e-3);
     let decade = 10_f64.powf(least.log10().floor());
@@ -143,7 +142,7 @@ fn step(most: f64) -> f64 {
     factors.into_iter().find(|step| *step >= least).unwrap_or(least)
 }
 
-/// The figures as text, for who doesn't see the lines.
+/// The figures as text, for people who can't see the plot.
 fn description(series: &[Series]) -> String {
     let mut text = String::new();
     for Series { name, points } in series {
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_steps_are_round_and_reach_the_most() {
+    fn four_steps_are_round_and_reach_the_largest_value() {
         for (most, expected) in [(0.0, 1e-3), (3.0, 1.0), (4.0, 1.0), (4.1, 2.0), (33.0, 10.0), (171.0, 50.0)]
         {
             let step = step(most);

@@ -1,4 +1,4 @@
-//! Figures for eyes: one run phase by phase, and the runs of an operator side by side, with what they have to keep to.
+//! Figures for people: one run phase by phase, and the runs of an operator side by side, with their limits.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,11 @@ use baton_testbed::units::time;
 use super::figures::{Figures, Latency, Phase, Run};
 use crate::Table;
 
-/// How much more a Workload may cost among many than among a thousand.
+/// How much more a Workload may cost among [`MANY`] than among [`FEW`].
 const FLAT: f64 = 1.2;
-/// From where to where that is compared.
 const FEW: u32 = 1_000;
 const MANY: u32 = 10_000;
-/// What [`MANY`] settled Workloads may take: memory in bytes, CPU of a restart in seconds, share of a core in idle.
+/// The limits for [`MANY`] settled Workloads: memory in bytes, CPU of a restart in seconds, share of a core in idle.
 const MEMORY: f64 = 256.0 * MIB;
 const RESTART: f64 = 10.0;
 const IDLE: f64 = 0.01;
@@ -60,7 +59,7 @@ pub fn table(run: &Run) -> String {
     )
 }
 
-/// All runs, those of one operator on one server side by side, with what Baton's have to keep to.
+/// All runs, those of one operator on one server side by side, with their limits.
 pub fn summary(runs: &[Run]) -> String {
     let mut text = String::new();
     for group in groups(runs) {
@@ -73,7 +72,7 @@ pub fn summary(runs: &[Run]) -> String {
     text
 }
 
-/// The runs of one operator on one server as a table of a page.
+/// The runs of one operator on one server as a Markdown table.
 pub fn markdown(group: &[Run]) -> String {
     let Some(first) = group.first() else { return String::new() };
     let mut text = format!("**{}, {}**\n\n", first.operator, first.server.name());
@@ -104,12 +103,12 @@ pub fn markdown(group: &[Run]) -> String {
     text + "\n"
 }
 
-/// The runs of one operator on one server each; they are sorted so.
+/// Groups sorted runs by operator and server.
 pub fn groups(runs: &[Run]) -> impl Iterator<Item = &[Run]> {
     runs.chunk_by(|one, other| one.operator == other.operator && one.server == other.server)
 }
 
-/// A figure beside what it has to keep to, as a line.
+/// Lines with a figure and its limit.
 fn verdicts(group: &[Run]) -> Vec<String> {
     let find = |workloads| group.iter().find(|run| run.workloads == workloads);
     let Some(many) = find(MANY) else { return Vec::new() };
@@ -117,7 +116,7 @@ fn verdicts(group: &[Run]) -> Vec<String> {
         format!("{} {what}: {shown}, limit {limit}", if holds { "kept  " } else { "MISSED" })
     };
     let mut lines = Vec::new();
-    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
+    #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 bytes")]
     let settled = many.memory.settled as f64;
     lines.push(line("memory settled", mebibytes(many.memory.settled), "256 MiB", settled <= MEMORY));
     if let Some(restart) = many.phases.get(&Phase::Restart) {
@@ -129,14 +128,14 @@ fn verdicts(group: &[Run]) -> Vec<String> {
     }
     let Some(few) = find(FEW) else { return lines };
     for (what, few, many) in ratios(few, many) {
-        // Something beside nothing is infinitely more.
+        // Infinite if `few` is zero.
         let ratio = many / few;
         lines.push(line(&format!("{what}, {MANY} : {FEW}"), format!("{ratio:.2}"), "1.20", ratio <= FLAT));
     }
     lines
 }
 
-/// What is to be flat, by Workload, in both runs.
+/// The figures by Workload that must stay flat, in both runs.
 fn ratios(few: &Run, many: &Run) -> Vec<(String, f64, f64)> {
     let mut rows = vec![(
         "memory by Workload".to_owned(),
@@ -151,17 +150,17 @@ fn ratios(few: &Run, many: &Run) -> Vec<(String, f64, f64)> {
             rows.push(("time to current status, one at a time".to_owned(), few.median, many.median));
         }
     }
-    // A phase without requests has none to compare.
+    // A phase without requests has nothing to compare.
     rows.retain(|(_, few, many)| *few > 0.0 || *many > 0.0);
     rows
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody sends 2^53 requests")]
+#[expect(clippy::cast_precision_loss, reason = "no operator sends 2^53 requests")]
 fn requests(figures: &Figures) -> f64 {
     figures.each((figures.requests.writes + figures.requests.reads) as f64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody sends 2^53 requests")]
+#[expect(clippy::cast_precision_loss, reason = "no operator sends 2^53 requests")]
 fn count(figures: &Figures, requests: u64) -> String {
     if figures.touched == 0 { requests.to_string() } else { format!("{:.2}", figures.each(requests as f64)) }
 }
@@ -179,12 +178,12 @@ fn span(seconds: f64) -> String {
     if seconds < 1.0 { time(seconds * 1e9) } else { format!("{seconds:.1} s") }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
+#[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 bytes")]
 fn mebibytes(bytes: u64) -> String {
     format!("{:.0} MiB", bytes as f64 / MIB)
 }
 
-/// As people write it: 10,000.
+/// With commas: 10,000.
 pub(super) fn thousands(number: u32) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev();

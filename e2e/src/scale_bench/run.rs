@@ -18,16 +18,16 @@ use super::{
 
 /// How long one phase may take.
 const LIMIT: Duration = Duration::from_hours(6);
-/// How often is checked whether the operator is quiet, and whether everything is current.
+/// How often the bench checks whether the operator is quiet, and whether everything is current.
 const STEP: Duration = Duration::from_millis(500);
 /// Less than this share of a core is quiet.
 const BUSY: f64 = 0.05;
-/// So many writes in a step are those of a cluster at rest, such as of leases.
+/// The writes in a step of a cluster at rest, such as of leases.
 const AT_REST: u64 = 2;
-/// How often something is said while a phase lasts.
-const SAY: Duration = Duration::from_secs(15);
+/// How often progress is reported while a phase lasts.
+const PROGRESS: Duration = Duration::from_secs(15);
 
-/// How much is measured.
+/// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// How many Workloads there are.
@@ -36,29 +36,29 @@ pub struct Effort {
     pub singles: u32,
     /// How long nothing happens in the idle phase.
     pub idle: Duration,
-    /// For how long operator and cluster are quiet at the end of each phase.
+    /// How long operator and cluster must be quiet at the end of each phase.
     pub quiet: Duration,
 }
 
-/// Runs all phases. `say` gets a line whenever something takes a while.
+/// Runs all phases. `print` gets a line for each phase, and from time to time.
 ///
 /// # Errors
-/// When the server or the operator fails, when a phase takes hours, or when a prediction of Baton's was wrong.
-pub async fn run(kind: Kind, subject: &Subject, effort: Effort, say: impl Fn(&str)) -> Result<Run, Error> {
-    say(&format!("{} Workloads: starting a {}", effort.workloads, kind.name()));
+/// When the server or the operator fails, when a phase takes hours, or when Baton predicted a write wrongly.
+pub async fn run(kind: Kind, subject: &Subject, effort: Effort, print: impl Fn(&str)) -> Result<Run, Error> {
+    print(&format!("{} Workloads: starting a {}", effort.workloads, kind.name()));
     let server = Server::start(kind).await?;
     let client = server.client().await?;
     let observer = Observer::start(workloads::api(client.clone()));
     let load = Load::new(client, &observer, effort.workloads);
     load.prepare().await?;
-    let bench = Bench { server: &server, observer: &observer, load: &load, effort, say: &say };
+    let bench = Bench { server: &server, observer: &observer, load: &load, effort, print: &print };
     let empty = load.children().await?;
     let full = empty.map(|count| count + u64::from(effort.workloads));
     let start = async || subject.start(server.kubeconfig(), &server.logs()).await;
     let mut phases = BTreeMap::new();
     let mut memory = Residence::default();
     let mut done = |phase: Phase, figures: Figures| {
-        say(&format!(
+        print(&format!(
             "{} Workloads: {}: {:.1} s, CPU {:.2} s, {} writes, {} reads",
             effort.workloads,
             phase.name(),
@@ -152,18 +152,18 @@ async fn none_was_mispredicted(operator: &Running) -> Result<(), Error> {
     Err(Error::parse("the operator's predictions")(format!("{wrong} were wrong")))
 }
 
-/// What there is while a run lasts.
+/// The parts of a run.
 struct Bench<'b, S> {
     server: &'b Server,
     observer: &'b Observer,
     load: &'b Load<'b>,
     effort: Effort,
-    say: &'b S,
+    print: &'b S,
 }
 
 impl<S: Fn(&str)> Bench<'_, S> {
-    /// Waits until the operator has been quiet for a while, and nobody else has written what it may have to react to; since when
-    /// that is so.
+    /// Waits until the operator has been quiet for a while, and no other client has written anything that it may have to react to.
+    /// Returns since when.
     async fn quiet(&self, operator: &Running) -> Result<Instant, Error> {
         let end = Instant::now() + LIMIT;
         let (mut since, mut seen, mut cpu) = (Instant::now(), Instant::now(), operator.cpu()?);
@@ -180,7 +180,7 @@ impl<S: Fn(&str)> Bench<'_, S> {
                 return Ok(since);
             }
             if now > end {
-                let state = "there is still something going on".to_owned();
+                let state = "it still works, or the cluster still changes".to_owned();
                 return Err(Error::Timeout {
                     what: "the operator being quiet".to_owned(),
                     limit: LIMIT,
@@ -220,13 +220,13 @@ impl<S: Fn(&str)> Bench<'_, S> {
         wanted: usize,
         count: impl AsyncFn() -> Result<usize, Error>,
     ) -> Result<(), Error> {
-        let mut said = Instant::now();
+        let mut printed = Instant::now();
         wait_for(what, LIMIT, async || {
             let found = count().await?;
             let state = format!("{found} of {wanted} {what}");
-            if said.elapsed() >= SAY {
-                (self.say)(&state);
-                said = Instant::now();
+            if printed.elapsed() >= PROGRESS {
+                (self.print)(&state);
+                printed = Instant::now();
             }
             Ok(if found == wanted { Ok(()) } else { Err(state) })
         })
@@ -234,7 +234,7 @@ impl<S: Fn(&str)> Bench<'_, S> {
     }
 }
 
-/// Where the counts stood when a phase began.
+/// The counts at the beginning of a phase.
 struct Mark {
     began: Instant,
     cpu: Duration,
@@ -250,7 +250,7 @@ impl Mark {
     }
 
     async fn now(server: &Server, operator: &Running) -> Result<Self, Error> {
-        // The metrics first: what it costs to serve them isn't part of the phase.
+        // The metrics first: the cost of serving them isn't part of the phase.
         let requests = requests(&operator.metrics().await?);
         Ok(Self { began: Instant::now(), cpu: operator.cpu()?, server_cpu: server.cpu()?, requests })
     }

@@ -1,4 +1,4 @@
-//! The server that an operator is measured on: fresh, with the Workload's crd, and reached by a kubeconfig.
+//! The server that an operator is measured on: fresh, with the CRD, and reached by a kubeconfig.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use tokio::runtime::{Builder, Runtime};
 use super::figures::Kind;
 use crate::apply_manifests;
 
-/// Nothing is recorded: it would take a good part of the API server's time.
+/// Records nothing: an audit log would take much of the API server's time.
 const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scale_bench/audit-policy.yaml");
-/// What the controllers need to keep up with thousands of Workloads. Autoscalers are looked at when they are made, and not again: they
-/// find no metrics and tell so in an Event each time, so that a cluster with many of them would never be quiet.
+/// Settings with which the controllers keep up with thousands of Workloads. Autoscalers are synced only once: they find no
+/// metrics and record an Event each time, so that a cluster with many of them would never be quiet.
 const CONTROLLER_MANAGER: [&str; 6] = [
     "--kube-api-qps=5000",
     "--kube-api-burst=10000",
@@ -28,7 +28,7 @@ const CONTROLLER_MANAGER: [&str; 6] = [
     "--horizontal-pod-autoscaler-sync-period=1h",
     "--horizontal-pod-autoscaler-downscale-stabilization=5m",
 ];
-/// Who acts on the server in the process. Pods stay pending, as on the real one, which has no nodes here.
+/// The actors of the server in the process. Pods stay pending, as on the real one, which has no nodes here.
 const ACTORS: [Actor; 3] = [Actor::Deployments, Actor::GarbageCollector, Actor::Namespaces];
 
 /// A running server.
@@ -42,7 +42,7 @@ impl Server {
     /// Starts one.
     ///
     /// # Errors
-    /// When it can't be started, or doesn't take the Workload's CRD.
+    /// When it can't be started, or refuses the CRD.
     pub async fn start(kind: Kind) -> Result<Self, Error> {
         let server = match kind {
             Kind::InProcess => {
@@ -77,12 +77,12 @@ impl Server {
         &self.kubeconfig
     }
 
-    /// Where an operator's log may go.
+    /// The folder for an operator's log.
     pub fn logs(&self) -> PathBuf {
         self.cluster.real().logs_dir()
     }
 
-    /// The CPU that kube-apiserver and etcd have had up to now; none where the server is in this process.
+    /// The CPU that kube-apiserver and etcd have used so far; `None` if the server is in this process.
     pub fn cpu(&self) -> Result<Option<Duration>, Error> {
         let counted = [Program::ApiServer.name(), Program::Etcd.name()];
         let processes = self.cluster.real().processes();
@@ -95,7 +95,7 @@ impl Server {
 /// The API server in this process, served on a port.
 struct Embedded {
     _serving: baton_apiserver::Serving,
-    /// Its actors look at everything at once. On threads of their own, no connection waits for them.
+    /// The actors read everything at once. They have a thread of their own, so that no connection waits for them.
     actors: Option<Runtime>,
     _folder: TempDir,
 }
@@ -119,7 +119,7 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // Waiting for its threads isn't allowed on a thread that may not block.
+        // An async thread may not wait for other threads.
         self.actors.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }

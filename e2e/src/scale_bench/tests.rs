@@ -1,4 +1,4 @@
-//! The bench from its beginning to its end, and the page that holds its figures.
+//! The whole bench, and the page with its figures.
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
 
 const MIB: u64 = 1024 * 1024;
 
-/// A run that costs so much by Workload, whatever their number.
+/// A run with the same cost for each Workload.
 fn flat(operator: &str, workloads: u32, each: f64) -> Run {
     let cost = |touched: u32| Figures {
         touched,
@@ -64,7 +64,7 @@ memory: 20 MiB bare, 28 MiB settled (anonymous 18 MiB), peak 29 MiB, restarted 2
 }
 
 #[test]
-fn a_summary_holds_the_largest_number_against_the_limits() {
+fn a_summary_compares_the_largest_run_with_the_limits() {
     let text = report::summary(&[flat("baton", 1_000, 0.0008), flat("baton", 10_000, 0.002)]);
     assert!(text.contains("| 10,000 | 98 MiB | 99 MiB | 0.10 % | 2.00 ms |"), "{text}");
     for line in [
@@ -111,7 +111,7 @@ fn the_page_shows_the_figures_of_its_file() {
     }
 }
 
-/// Figures mean nothing here: that every phase ends, and that a settled cluster gets no writes.
+/// Checks that every phase ends, and that a settled cluster gets no writes. The figures mean nothing here.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_workloads_go_through_all_phases() {
     let effort = Effort {

@@ -1,4 +1,4 @@
-//! When each Workload was asked for something, and when its status said that it was seen.
+//! When each Workload was written, and when its status was about that generation.
 
 use std::{
     collections::HashMap,
@@ -16,18 +16,18 @@ use tokio::task::AbortHandle;
 
 use super::workloads::Object;
 
-/// What is known of the Workloads of a run, by name. All names differ, whatever their namespaces.
+/// The Workloads of a run, by name. Names are unique across namespaces.
 #[derive(Debug, Default)]
 pub struct Timeline {
     /// The generation that the status of each is about, and since when.
     current: HashMap<String, (i64, Instant)>,
-    /// What was asked for and isn't current yet.
+    /// The written generation that isn't current yet, and when it was written.
     pending: HashMap<String, (i64, Instant)>,
     took: Vec<Duration>,
 }
 
 impl Timeline {
-    /// A write was answered, after which the Workload has this generation.
+    /// Notes the response to a write, after which the Workload has this generation.
     pub fn asked(&mut self, name: &str, generation: i64, at: Instant) {
         match self.current.get(name) {
             // The watch may be ahead of the response.
@@ -38,7 +38,7 @@ impl Timeline {
         }
     }
 
-    /// A watch showed a Workload with a status about this generation; 0 where there is none yet.
+    /// Notes that a watch showed a Workload with a status about this generation; 0 without a status.
     pub fn seen(&mut self, name: &str, generation: i64, at: Instant) {
         let current = self.current.entry(name.to_owned()).or_insert((0, at));
         if current.0 >= generation {
@@ -51,23 +51,23 @@ impl Timeline {
         }
     }
 
-    /// A watch showed that a Workload is gone.
+    /// Notes that a watch showed that a Workload is gone.
     pub fn gone(&mut self, name: &str) {
         self.current.remove(name);
         self.pending.remove(name);
     }
 
-    /// How long what was asked for took, of all that is current now. They are counted anew from here on.
+    /// The times that writes took to become current, since the last call.
     pub fn take(&mut self) -> Vec<Duration> {
         std::mem::take(&mut self.took)
     }
 
-    /// How many requests have become current since the last [`take`](Self::take).
+    /// How many writes have become current since the last [`take`](Self::take).
     pub fn done(&self) -> usize {
         self.took.len()
     }
 
-    /// How many Workloads there are.
+    /// How many Workloads exist.
     pub fn existing(&self) -> usize {
         self.current.len()
     }
@@ -88,7 +88,7 @@ impl Observer {
             let mut events = std::pin::pin!(watcher(workloads, watcher::Config::default()));
             while let Some(event) = events.next().await {
                 let at = Instant::now();
-                // A watch that ends is begun again.
+                // A watch that ends is restarted.
                 let Ok(event) = event else { continue };
                 take(&mut lock(&filled), event, at);
             }

@@ -1,5 +1,4 @@
-//! The Workloads that are made: each with two containers, a Service, an autoscaler and a disruption budget, some in each
-//! namespace.
+//! The Workloads of the bench: each with two containers, a Service, an autoscaler and a disruption budget.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +20,10 @@ use tokio::time::sleep;
 
 use super::timeline::Observer;
 
-/// A Workload, with as much of its status as counts here.
+/// A Workload, with the part of its status that counts here.
 pub type Object = kube::core::Object<Value, Status>;
 
-/// Of a Workload's status.
+/// The part of a Workload's status.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
@@ -36,19 +35,19 @@ pub struct Status {
 const IN_A_NAMESPACE: u32 = 100;
 /// How many requests are under way at the same time.
 const AT_ONCE: usize = 16;
-/// How often a request is sent again that the server failed to answer.
+/// How often a failed request is retried.
 const RETRIES: u32 = 5;
-/// How long is waited before that.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Makes and changes Workloads.
+/// Creates and changes Workloads.
 pub struct Load<'a> {
     client: Client,
     observer: &'a Observer,
     count: u32,
 }
 
-/// How many objects of each sort of child there are in the cluster.
+/// How many objects of each kind of child exist in the cluster.
 pub type Children = [u64; 4];
 
 impl<'a> Load<'a> {
@@ -57,7 +56,7 @@ impl<'a> Load<'a> {
         Self { client, observer, count }
     }
 
-    /// Makes the namespaces.
+    /// Creates the namespaces.
     pub async fn prepare(&self) -> Result<(), Error> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         self.each_namespace(async |name: String| {
@@ -94,7 +93,7 @@ impl<'a> Load<'a> {
         self.asked(number, patiently(async || api.patch(&name, &params, &patch).await).await)
     }
 
-    /// Asks for all to be deleted.
+    /// Deletes all.
     pub async fn delete(&self) -> Result<(), Error> {
         self.each_namespace(async |namespace: String| {
             let workloads = api_in(self.client.clone(), &namespace);
@@ -105,7 +104,7 @@ impl<'a> Load<'a> {
         .await
     }
 
-    /// Counts the objects of the children's kinds, whoever made them.
+    /// Counts the objects of the children's kinds.
     pub async fn children(&self) -> Result<Children, Error> {
         Ok([
             self.objects::<Deployment>().await?,
@@ -115,7 +114,7 @@ impl<'a> Load<'a> {
         ])
     }
 
-    /// The version of the whole cluster, which grows with each write, whoever writes.
+    /// The version of the whole cluster, which grows with each write.
     pub async fn version(&self) -> Result<u64, Error> {
         let version = self.list_one::<Namespace>().await?.metadata.resource_version.unwrap_or_default();
         version.parse().map_err(Error::parse("a resourceVersion"))
@@ -127,7 +126,7 @@ impl<'a> Load<'a> {
         Ok(u64::try_from(remaining).unwrap_or(0) + list.items.len() as u64)
     }
 
-    /// A list of one object, whose metadata says how many more there are.
+    /// A list of one object, whose metadata has the number of others.
     async fn list_one<K: Resource<DynamicType = ()>>(
         &self,
     ) -> Result<ObjectList<PartialObjectMeta<DynamicObject>>, Error> {
@@ -156,8 +155,8 @@ impl<'a> Load<'a> {
     }
 }
 
-/// Sends a request that does no harm if it is sent again: a server under load now and then closes a connection that is about to
-/// be used, or doesn't hear from etcd in time.
+/// Sends a request that may safely be retried: a server under load sometimes closes an idle connection, or gets no response from
+/// etcd in time.
 async fn patiently<T>(send: impl AsyncFn() -> kube::Result<T>) -> kube::Result<T> {
     for _ in 0..RETRIES {
         match send().await {
@@ -187,7 +186,7 @@ fn name(number: u32) -> String {
     format!("web-{number}")
 }
 
-/// As much in it as people mostly say.
+/// A spec with the usual fields.
 fn spec(number: u32) -> Value {
     json!({
         "template": {
@@ -219,9 +218,9 @@ fn spec(number: u32) -> Value {
             ], "volumes": [{"name": "scratch", "emptyDir": {}}]},
         },
         "service": {"ports": [{"name": "http", "port": 80, "targetPort": "http"}]},
-        // No pod ever runs here. That shows in a status only after the deadline, and there is a day until then.
+        // No pod ever runs here. The status shows that only after the deadline, in a day.
         "rollout": {"progressDeadlineSeconds": 86400},
-        // One pod, so that a thousand Workloads don't need thousands of nodes, and nothing for an autoscaler to do.
+        // One pod, so that a thousand Workloads don't need thousands of nodes, and the autoscaler has nothing to do.
         "autoscaling": {
             "minReplicas": 1,
             "maxReplicas": 10,

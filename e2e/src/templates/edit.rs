@@ -1,4 +1,4 @@
-//! Edits: all that the grammar allows of a spec are found, and one is done.
+//! Finds all edits of a spec that the grammar allows, and does one.
 
 use baton_testbed::Random;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use super::{
     grammar::{Field, Grammar, List, Shape, Struct},
 };
 
-/// What can be done, and how often it is chosen.
+/// The sorts of edits, and how often each is chosen.
 const VERBS: [(Verb, u32); 11] = [
     (Verb::Set, 14),
     (Verb::Change, 14),
@@ -25,9 +25,9 @@ const VERBS: [(Verb, u32); 11] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {
-    /// A field that wasn't there.
+    /// A new field.
     Set,
-    /// A field that was there gets another value.
+    /// Another value of a field.
     Change,
     Drop,
     Null,
@@ -35,17 +35,17 @@ enum Verb {
     Empty,
     /// To 0, false or the empty text.
     Zero,
-    /// Of a union: to another member, or to none.
+    /// To another member of a union, or to none.
     Switch,
-    /// The items of a list change places.
+    /// The items of a list in another order.
     Move,
     Insert,
     Remove,
-    /// An item gets another key.
+    /// Another key of an item.
     Rename,
 }
 
-/// Something that can be done to the value at a place.
+/// A possible edit of the value at a place.
 struct Edit<'g> {
     verb: Verb,
     /// Where, as a JSON pointer.
@@ -61,7 +61,7 @@ enum About<'g> {
     Item(&'g List, usize),
 }
 
-/// Does one edit by chance, and says which; none where nothing came of it.
+/// Does one random edit, and describes it; `None` if it changed nothing.
 pub(super) fn edit(grammar: &Grammar, random: &mut Random, spec: &mut Value) -> Option<String> {
     let mut edits = Vec::new();
     find(grammar, grammar.root(), spec, "", &[], &mut edits);
@@ -77,7 +77,7 @@ pub(super) fn edit(grammar: &Grammar, random: &mut Random, spec: &mut Value) -> 
     (*spec != before).then(|| format!("{verb:?} {what}"))
 }
 
-/// Finds all that can be done to a value of this shape, and below it. The keys of an item are its list's business.
+/// Finds all edits of a value of this shape, and below it. Edits of a list include the keys of its items.
 fn find<'g>(
     grammar: &'g Grammar,
     shape: &'g Shape,
@@ -139,7 +139,7 @@ fn verbs(grammar: &Grammar, field: &Field, whole: bool, member: Option<&Value>) 
 }
 
 impl Edit<'_> {
-    /// Does it, and says where.
+    /// Does it, and returns where.
     fn perform(&self, grammar: &Grammar, random: &mut Random, spec: &mut Value) -> Option<String> {
         let target = spec.pointer_mut(&self.place)?;
         match self.about {

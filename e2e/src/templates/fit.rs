@@ -1,11 +1,11 @@
-//! What has to go together in a template and isn't of one type: mounts and their volumes, ports and their names, and what
-//! excludes each other. It leaves to the API server what seldom goes wrong.
+//! Rules between the parts of a template: mounts and their volumes, ports and their names, and fields that exclude each other. What
+//! the generator rarely gets wrong is left to the API server.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Takes out of a Workload's spec what doesn't go with the rest.
+/// Removes from a Workload's spec what breaks a rule.
 pub(super) fn fit(spec: &mut Value) {
     if let Some(service) = spec.get_mut("service") {
         let is_sticky = service["sessionAffinity"] == "ClientIP";
@@ -52,7 +52,7 @@ fn fit_container(container: &mut Value, volumes: &BTreeSet<String>, claims: &BTr
         mounted.extend(mounts.iter().filter_map(|mount| mount["name"].as_str().map(str::to_owned)));
     }
     if let Some(devices) = container.get_mut("volumeDevices").and_then(Value::as_array_mut) {
-        // One volume is mounted or is a device, and of one device there is one path.
+        // A volume is either mounted or a device, and a device has one path.
         devices.retain(|device| {
             is_of(device, claims) && mounted.insert(device["name"].as_str().unwrap_or_default().to_owned())
         });

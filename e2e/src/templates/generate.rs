@@ -1,11 +1,11 @@
-//! Values after the grammar.
+//! Values from the grammar.
 
 use baton_testbed::Random;
 use serde_json::{Map, Value, json};
 
 use super::grammar::{Field, Grammar, List, Shape, Struct};
 
-/// How often another item is tried where one of the same key is there.
+/// How many items are tried for one with a new key.
 const ATTEMPTS: usize = 8;
 
 /// A value of this shape.
@@ -35,7 +35,7 @@ pub(super) fn value(grammar: &Grammar, shape: &Shape, random: &mut Random) -> Va
     }
 }
 
-/// An item that goes with those that are there; none where that isn't found.
+/// An item with a new key; `None` if none is found.
 pub(super) fn item(grammar: &Grammar, list: &List, items: &[Value], random: &mut Random) -> Option<Value> {
     (0..ATTEMPTS).find_map(|_| {
         let item = value(grammar, &list.item, random);
@@ -59,7 +59,7 @@ fn object(grammar: &Grammar, fields: &Struct, random: &mut Random) -> Map<String
     members
 }
 
-/// Puts one of the union into the object.
+/// Adds a member of the union to the object.
 pub(super) fn member(
     grammar: &Grammar,
     fields: &Struct,
@@ -74,7 +74,7 @@ pub(super) fn member(
     members.insert(chosen.name.clone(), value(grammar, &chosen.shape, random));
 }
 
-/// A value, or now and then one that says nothing.
+/// A value, or sometimes null or an empty one.
 fn optional(grammar: &Grammar, field: &Field, whole: bool, random: &mut Random) -> Value {
     if whole || field.is_needed() || random.percent(94) {
         return value(grammar, &field.shape, random);

@@ -1,4 +1,4 @@
-//! The grammar of templates: what is in `grammar.yaml`, read. It makes no choices.
+//! The grammar of templates, read from `grammar.yaml`. It makes no choices.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 const SHIPPED: &str = include_str!("grammar.yaml");
 /// The type of a whole spec.
 const ROOT: &str = "Spec";
-/// In how many of a hundred cases a field is there that doesn't say.
+/// The default percentage of cases in which a field is present.
 const USUAL: u32 = 12;
-/// How many items a list has at most that doesn't say.
+/// The default maximum of items in a list.
 const MOST: usize = 2;
 
 /// All types, by name.
@@ -31,9 +31,9 @@ pub(super) enum Shape {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Struct {
     pub(super) fields: Vec<Field>,
-    /// Of these at most one.
+    /// At most one of these is present.
     pub(super) union: Vec<Field>,
-    /// Whether one of the union has to be there.
+    /// Whether one of the union is required.
     pub(super) needs_one: bool,
     /// Whether no field of it may be null.
     pub(super) whole: bool,
@@ -43,14 +43,14 @@ pub(super) struct Struct {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) shape: Shape,
-    /// In how many of a hundred cases it is there: 100 is always. In a union, how often it is chosen.
+    /// The percentage of cases in which it is present. In a union, how often it is chosen.
     pub(super) weight: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct List {
     pub(super) item: Box<Shape>,
-    /// The fields by which items are told apart; none if they needn't be.
+    /// The fields that identify items; empty if nothing does.
     pub(super) keys: Vec<String>,
     pub(super) least: usize,
     pub(super) most: usize,
@@ -75,7 +75,7 @@ impl Grammar {
         self.0.get(name).unwrap_or_else(|| panic!("grammar.yaml has no type {name}"))
     }
 
-    /// The shape itself where this is the name of one.
+    /// The shape, also if this is only its name.
     pub(super) fn resolved<'a>(&'a self, shape: &'a Shape) -> &'a Shape {
         match shape {
             Shape::Named(name) => self.resolved(self.named(name)),
@@ -83,7 +83,7 @@ impl Grammar {
         }
     }
 
-    /// The alternative that a value was made after, as far as that can be told.
+    /// The first alternative that a value may have been made from.
     pub(super) fn shape_of<'a>(&'a self, shape: &'a Shape, value: &Value) -> Option<&'a Shape> {
         match self.resolved(shape) {
             Shape::AnyOf(all) => all.iter().find_map(|one| self.shape_of(one, value)),
@@ -101,7 +101,7 @@ impl Grammar {
     pub(super) fn members_of(&self, name: &str) -> Vec<String> {
         match self.named(name) {
             Shape::Struct(all) => all.fields.iter().map(|field| field.name.clone()).collect(),
-            other => panic!("{name} is no struct: {other:?}"),
+            other => panic!("{name} isn't a struct: {other:?}"),
         }
     }
 }
@@ -121,7 +121,7 @@ impl Field {
 }
 
 impl List {
-    /// What tells an item from others; absent in a list where nothing does. A port's protocol is TCP if it says none.
+    /// The key of an item; absent in a list without keys. A port's default protocol is TCP.
     pub(super) fn key_of(&self, item: &Value) -> Option<Vec<Value>> {
         let field = |name: &String| match &item[name] {
             Value::Null => Value::from(if name == "protocol" { "TCP" } else { "" }),
@@ -132,7 +132,7 @@ impl List {
     }
 }
 
-/// Reads shapes. Where it panics, the file is wrong.
+/// Reads shapes. It panics if the file is wrong.
 struct Reader<'a> {
     types: &'a Map<String, Value>,
 }
@@ -144,7 +144,7 @@ impl Reader<'_> {
                 Some(name) if self.types.contains_key(name) => Shape::Named(name.to_owned()),
                 Some(_) | None => Shape::Literal(json.clone()),
             },
-            // A list among alternatives is one to be taken as it is.
+            // A list among alternatives is a literal.
             Value::Array(all) => {
                 Shape::AnyOf(
                     all.iter()
@@ -224,7 +224,7 @@ mod tests {
         fn check(shape: &Shape) {
             match shape {
                 Shape::Literal(Value::String(text)) => {
-                    assert!(!text.starts_with('$') || text.starts_with("$("), "{text} is no type");
+                    assert!(!text.starts_with('$') || text.starts_with("$("), "{text} isn't a type");
                 }
                 Shape::Literal(_) | Shape::Named(_) => {}
                 Shape::AnyOf(all) => all.iter().for_each(check),

@@ -1,11 +1,11 @@
-//! A generator of pod templates, and of edits of them: from a seed, pure, as JSON.
+//! A generator of pod templates, and of edits of them, as JSON: from a seed, without I/O.
 //!
-//! What a template may be made of is data, `grammar.yaml`, with the odd spellings that people use: quantities of all sorts,
-//! zeros, empty texts, nulls. [`Templates::first`] makes a Workload's spec after it, and [`Templates::edited`] changes one as people do: a field is
-//! set, dropped or emptied, an item moves or is renamed, one source of a volume takes another's place. [`smaller`](mod@smaller) knows what
-//! could be left out of both sides of an edit, to see what a failure is about.
+//! The parts of a template are data, `grammar.yaml`, with the odd spellings that people use: quantities of all sorts, zeros,
+//! empty texts, nulls. [`Templates::first`] makes a Workload's spec from it, and [`Templates::edited`] changes one as people do:
+//! a field is set, dropped or emptied, an item moves or is renamed, one source of a volume replaces another.
+//! [`smaller`](mod@smaller) leaves parts out of both sides of an edit, to find the cause of a failure.
 //!
-//! Most of what it makes is valid; what isn't, only an API server knows for sure.
+//! Most templates are valid. Only an API server knows for sure.
 
 mod edit;
 mod fit;
@@ -26,7 +26,7 @@ impl Templates {
     /// The generator of `grammar.yaml`.
     ///
     /// # Panics
-    /// When that can't be read, of which a test proves that it can.
+    /// When it can't be read, which a test rules out.
     pub fn new() -> Self {
         Self(Grammar::shipped())
     }
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_tells_every_template() {
+    fn a_seed_determines_every_template() {
         assert_eq!(some(7), some(7));
         assert_ne!(some(7), some(8));
     }
 
     #[test]
-    fn every_source_of_a_volume_is_met() {
+    fn every_source_of_a_volume_is_generated() {
         let text = serde_json::to_string(&(0..20).map(some).collect::<Vec<_>>()).unwrap();
         for source in Grammar::shipped().members_of("Sources") {
             assert!(text.contains(&format!("{source:?}:")), "{source}");

@@ -1,10 +1,10 @@
-//! What could be left out of an edit, for a failure that is to be read.
+//! Leaves parts out of an edit, so that a failure is easier to read.
 
 use serde_json::Value;
 
 use super::{edit::escaped, fit::fit};
 
-/// The specs before and after an edit; without one before it is a creation.
+/// The specs before and after an edit. Without the first it is a creation.
 pub type Pair = (Option<Value>, Value);
 
 /// Something that may be left out of an edit.
@@ -21,8 +21,8 @@ enum Side {
     After,
 }
 
-/// What there is to leave out of an edit at this depth: fields and items of lists, from both sides or from one. What an API
-/// server needs may be among it. Nothing where there is nothing so deep.
+/// The parts of an edit at this depth: fields and items of lists, of both sides or of one. The API server may require some of
+/// them. Empty if nothing is so deep.
 pub fn cuts((before, after): &Pair, depth: usize) -> Vec<Cut> {
     let mut places = Vec::new();
     for side in before.iter().chain([after]) {
@@ -51,8 +51,7 @@ pub fn without<'a>((before, after): &Pair, cuts: impl IntoIterator<Item = &'a Cu
     (before, after)
 }
 
-/// The places of what may go at a depth. An item of a list is named by what tells it from others, so that it is the same on both
-/// sides.
+/// The places at a depth. An item of a list is named by its key, so that it has the same name on both sides.
 fn find(value: &Value, place: &str, depth: usize, places: &mut Vec<String>) {
     let Some(deeper) = depth.checked_sub(1) else { return places.push(place.to_owned()) };
     let members: Vec<(String, &Value)> = match value {
@@ -84,7 +83,7 @@ fn remove(value: &mut Value, place: &str) {
     }
 }
 
-/// What an item is called in a path.
+/// The name of an item in a path.
 fn token(item: &Value) -> String {
     let keys = ["name", "mountPath", "devicePath", "containerPort", "ip", "topologyKey"];
     let key = keys.iter().find_map(|key| item.get(key));
@@ -98,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_is_missing_on_both_sides_or_on_one() {
+    fn a_cut_part_is_missing_on_both_sides_or_on_one() {
         let before = json!({"a": 1, "list": [{"name": "x", "v": 1}]});
         let after = json!({"a": 1, "list": [{"name": "y"}, {"name": "x", "v": 2}]});
         let pair = (Some(before), after);
