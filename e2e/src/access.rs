@@ -1,10 +1,10 @@
-//! What the API server lets somebody do.
+//! What the API server lets a user do.
 
 use baton_testbed::Error;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{Api, Client, api::PostParams};
 
-/// Whether a user, by whatever roles, may do this.
+/// Whether a user may do this.
 pub async fn may(client: &Client, user: &str, what: ResourceAttributes) -> Result<bool, Error> {
     let mut groups = vec!["system:authenticated".to_owned()];
     if user.starts_with("system:serviceaccount:") {
@@ -16,9 +16,9 @@ pub async fn may(client: &Client, user: &str, what: ResourceAttributes) -> Resul
         resource_attributes: Some(what),
         ..SubjectAccessReviewSpec::default()
     };
-    let question = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let answer = reviews.create(&PostParams::default(), &question).await;
-    let answer = answer.map_err(Error::api(format!("ask what {user} may do")))?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
+    let reviewed = reviews.create(&PostParams::default(), &review).await;
+    let reviewed = reviewed.map_err(Error::api(format!("review the access of {user}")))?;
+    Ok(reviewed.status.is_some_and(|status| status.allowed))
 }

@@ -1,4 +1,4 @@
-//! Objects of any kind, as JSON has them.
+//! Objects of any kind, as JSON.
 
 use baton_testbed::Error;
 use kube::{
@@ -7,7 +7,7 @@ use kube::{
 };
 use serde_json::Value;
 
-/// An object, and the API of its kind where it belongs. The kind needs a regular plural.
+/// An object, and the API of its kind in its namespace. The kind needs a regular plural.
 pub(crate) fn any_object(
     client: &Client,
     object: Value,

@@ -1,4 +1,4 @@
-//! What became of a child, to be compared with what was planned. It goes by `managedFields`, and knows nobody's reasons.
+//! How a child changed, to be compared with its plan. It is read from `managedFields`.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use baton_merge::{
 };
 use serde_json::Value;
 
-/// What became of a child, in the words of a plan.
+/// How a child changed, in the terms of a plan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// All in all.
+    /// The action.
     pub action: PlannedAction,
     /// The fields that Baton owns now and that have another value.
     pub sets: BTreeSet<String>,
-    /// The fields that others have lost, and who.
+    /// The fields that others don't own any more, and these managers.
     pub takes: BTreeSet<(String, String)>,
     /// The fields that Baton owned, and that stay.
     pub releases: BTreeSet<String>,
-    /// The fields that Baton owned, and that are gone: of what is gone as a whole, its own path.
+    /// The fields that Baton owned, and that are gone. If a whole object is gone, only its own path.
     pub removes: BTreeSet<String>,
 }
 
 impl Change {
-    /// What a plan says of a child.
+    /// The change in a plan of a child.
     pub fn planned(child: &PlannedChild) -> Self {
         let all = |paths: &[String]| paths.iter().cloned().collect();
         Self {
@@ -38,8 +38,7 @@ impl Change {
         }
     }
 
-    /// Compares an object before and after by the fields that somebody owned or owns: what the server fills in by itself is
-    /// nobody's doing.
+    /// Compares an object before and after, by the fields that had or have an owner: the server's defaults have none.
     pub fn seen(before: Option<&Value>, after: Option<&Value>) -> Self {
         let (before, after) = match (before, after) {
             (_, None) => return Self { action: PlannedAction::Delete, ..Self::default() },
@@ -87,7 +86,7 @@ pub fn lost(before: &Value, after: &Value) -> BTreeSet<String> {
     words(owned_before.difference(&arena, owned_after).paths(&arena))
 }
 
-/// The fields that Baton owns and that are there.
+/// The fields that Baton owns and that are stored.
 pub fn stored(object: &Value) -> BTreeSet<String> {
     let arena = Arena::new();
     let tree = tree(&arena, object);
@@ -95,7 +94,7 @@ pub fn stored(object: &Value) -> BTreeSet<String> {
     words(owned.into_iter().filter(|path| path.find(tree).is_some()))
 }
 
-/// How much of a path has to be left out for what is gone to be seen as a whole.
+/// The beginning of a path up to the topmost part that is gone.
 fn topmost_gone<'a>(path: Path<'a>, object: Tree<'_>) -> &'a [PathElement<'a>] {
     let elements = path.elements();
     let depth = (1..=elements.len()).find(|depth| Path::new(&elements[..*depth]).find(object).is_none());
@@ -114,7 +113,7 @@ fn entries(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["managedFields"].as_array().into_iter().flatten()
 }
 
-/// The others.
+/// The managers other than Baton, its temporary manager and the autoscaler.
 fn managers(object: &Value) -> BTreeSet<String> {
     let names = entries(object).filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
     names.filter(|name| !["baton", "handover-to-hpa", "kube-controller-manager"].contains(&&**name)).collect()

@@ -1,4 +1,4 @@
-//! What `kubectl apply` without `--server-side` sends for an object that isn't there yet.
+//! What `kubectl apply` without `--server-side` sends for a new object.
 
 use baton_testbed::{Error, writes::LAST_APPLIED};
 use kube::{Client, ResourceExt as _, api::PostParams, core::DynamicObject};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::any_object::any_object;
 
-/// The field manager of kubectl then.
+/// The field manager of that request.
 pub const CLIENT_SIDE: &str = "kubectl-client-side-apply";
 
-/// Creates an object as kubectl does: with all that was applied in an annotation. Its kind needs a regular plural.
+/// Creates an object as kubectl does: with the applied object in an annotation. Its kind needs a regular plural.
 ///
 /// # Errors
-/// When it is no object of a namespace, or is refused: also where there is one of this name already.
+/// When it isn't an object of a namespace, or is refused, also because it already exists.
 pub async fn create(client: &Client, namespace: &str, object: &Value) -> Result<DynamicObject, Error> {
     let (api, object) = any_object(client, annotated(namespace, object))?;
     let params = PostParams { field_manager: Some(CLIENT_SIDE.to_owned()), ..PostParams::default() };
@@ -22,7 +22,7 @@ pub async fn create(client: &Client, namespace: &str, object: &Value) -> Result<
     created.map_err(Error::api(format!("create the {kind} {name}")))
 }
 
-/// The object with its annotation. What is in there has annotations of its own, if only empty ones, and ends with a line break.
+/// The object with its annotation. The object in there always has annotations, if only empty ones, and ends with a line break.
 fn annotated(namespace: &str, object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"]["namespace"] = json!(namespace);
@@ -41,7 +41,7 @@ mod tests {
     use baton_testbed::Cluster;
 
     #[tokio::test]
-    async fn an_object_is_created_with_what_was_applied_as_kubectl_has_it() {
+    async fn an_object_is_created_with_the_annotation_of_kubectl() {
         let client = Cluster::in_process().unwrap().admin().await.unwrap();
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shop"}, "data": {"key": "one"},

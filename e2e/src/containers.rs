@@ -1,4 +1,4 @@
-//! The containers of a Deployment: their names, images, and who owns those. Pure.
+//! The containers of a Deployment: their names, images, and the owners of their images.
 
 use baton_apply::{
     LiveObject,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_container_is_told_with_its_image_and_the_images_owner() {
+    fn each_container_has_its_image_and_the_owner_of_its_image() {
         let fields = |name: &str| {
             let item = format!("k:{{\"name\":\"{name}\"}}");
             json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {item: {"f:image": {}}}}}}})

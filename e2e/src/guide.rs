@@ -1,4 +1,4 @@
-//! The commands that a page of `docs/` tells people to type, so that tests type the same. It doesn't know what they do.
+//! The commands of a page of `docs/`, so that tests type the same commands as readers.
 
 use std::{env, fs, path::Path, process::Stdio};
 
@@ -9,11 +9,11 @@ use baton_testbed::{
 };
 use tokio::process::Command;
 
-/// How a block of any kind begins and ends, and what follows that at the beginning of commands.
+/// The fence of a block, and the kind of blocks with commands.
 const FENCE: &str = "```";
 const COMMANDS: &str = "sh";
 
-/// What is fenced in a page.
+/// A fenced block of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The heading that it is below.
@@ -24,7 +24,7 @@ pub struct Block {
     pub text: String,
 }
 
-/// All blocks of a page, which is named by its path in the repository.
+/// All blocks of a page, given by its path in the repository.
 ///
 /// # Errors
 /// When the page can't be read.
@@ -52,7 +52,7 @@ fn blocks(text: &str) -> Vec<Block> {
     for line in text.lines() {
         match (&mut inside, line.strip_prefix(FENCE)) {
             (Some(_), Some("")) => found.extend(inside.take()),
-            // A comment in a block is no heading.
+            // A comment in a block isn't a heading.
             (Some(block), _) => {
                 block.text.push_str(line);
                 block.text.push('\n');
@@ -70,16 +70,16 @@ fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// Types commands: in the root of the repository, with kubectl and Helm of this crate, for the cluster of the kubeconfig. They
-/// end at the first one that fails. Returns what they wrote.
+/// Runs commands in the root of the repository, with kubectl and Helm of this crate, for the cluster of the kubeconfig. It stops at
+/// the first one that fails, and returns what they printed.
 ///
 /// # Errors
-/// When a command fails, with all that was written up to then.
+/// When a command fails, with all that was printed before.
 pub async fn run(kubeconfig: &Path, commands: &str) -> Result<String, Error> {
     run_in(workspace(), kubeconfig, commands).await
 }
 
-/// As [`run`], in another folder: that of another version of this repository.
+/// Like [`run`], in the folder of another version of this repository.
 pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<String, Error> {
     let path = blocking(path).await?;
     let output = Command::new("/bin/sh")
@@ -93,19 +93,19 @@ pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<
         .output()
         .await
         .map_err(Error::spawn("/bin/sh"))?;
-    let [told, failed] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let [printed, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     if output.status.success() {
-        return Ok(told.into_owned());
+        return Ok(printed.into_owned());
     }
     Err(Error::Failed {
         command: commands.to_owned(),
         folder: folder.to_owned(),
         status: output.status,
-        output: format!("{told}{failed}"),
+        output: format!("{printed}{errors}"),
     })
 }
 
-/// The `PATH` on which commands are found: kubectl and Helm of this crate first.
+/// The `PATH` for commands, with kubectl and Helm of this crate first.
 ///
 /// # Errors
 /// When one of them can't be built.
@@ -152,7 +152,7 @@ fourth
 ";
 
     #[test]
-    fn a_block_is_below_the_last_heading_before_it() {
+    fn a_block_belongs_to_the_last_heading_before_it() {
         let found = blocks(PAGE);
         let found: Vec<[&str; 3]> =
             found.iter().map(|block| [&*block.heading, &*block.kind, &*block.text]).collect();
@@ -169,7 +169,7 @@ fourth
     }
 
     #[test]
-    fn a_heading_that_is_not_there_is_an_error() {
+    fn a_missing_heading_is_an_error() {
         let error = commands("docs/install.md", "No such thing").unwrap_err().report();
         assert!(error.contains("No such thing"), "{error}");
     }

@@ -1,6 +1,6 @@
-//! Baton's image, built from the repository's own Dockerfile as `docker build` builds it, but without a registry: in the
-//! place of the builder's base stands an image that holds nothing but mount points, over which come this machine's own
-//! toolchain, C compiler and downloaded crates. What the Dockerfile says is not known here, but for the argument that names it.
+//! Baton's image, built from the repository's own Dockerfile as `docker build` builds it, but without a registry. An image with
+//! nothing but mount points replaces the builder's base, and this machine's own toolchain, C compiler and downloaded crates are
+//! mounted there. This module knows only one argument of the Dockerfile: the one that names the base.
 
 use std::{
     env, fs,
@@ -16,21 +16,20 @@ use baton_testbed::{
     workspace,
 };
 
-/// Stands in for the builder that the Dockerfile names by digest, which only a registry has.
+/// Replaces the builder that the Dockerfile names by digest, which only a registry has.
 const BASE: &str = "docker.io/library/rust:1.95.0";
-/// What the base looks like from inside: the toolchain, the downloaded crates, and no network.
+/// The recipe of the base: with the toolchain and the downloaded crates, without a network.
 const BASE_RECIPE: &str = "FROM scratch\n\
     COPY . /\n\
     ENV PATH=/opt/toolchain/bin:/usr/bin CARGO_HOME=/opt/cargo CARGO_NET_OFFLINE=true\n";
-/// Folders of this machine that come over the base's own: a C compiler and a shell.
+/// Folders of this machine that are mounted over the base's own: a C compiler and a shell.
 const HOST: [&str; 6] =
     ["/etc/alternatives", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib64", "/usr/libexec"];
-/// Those that exist in the base as mount points for something else, or just have to be there.
+/// Other folders of the base: mount points, or folders that just have to exist.
 const FOLDERS: [&str; 5] = ["/opt/toolchain", "/opt/cargo/registry", "/root", "/tmp", "/usr/local"];
 /// Links of a merged `/usr`.
 const LINKS: [&str; 3] = ["bin", "lib", "lib64"];
-/// What the image depends on, in the repository: the operator's crates, and how they are built. A change elsewhere doesn't
-/// show in the image.
+/// What the image depends on in the repository: the operator's crates, and how they are built. Other files don't change the image.
 const SOURCES: [&str; 9] = [
     ".dockerignore",
     "Cargo.lock",
@@ -49,7 +48,7 @@ const SOURCES: [&str; 9] = [
 /// The first build takes minutes, later ones what has changed; cargo's target folder is kept beside the images.
 ///
 /// # Errors
-/// When it can't be built: the message shows the end of what buildah said. This blocks.
+/// When it can't be built: the message shows the end of buildah's output. This blocks.
 pub fn image(version: &str) -> Result<Image, Error> {
     let root = workspace();
     let mut content = vec![toolchain(root, &["-vV"])?.into_bytes()];
@@ -83,7 +82,7 @@ fn build(store: &Store, root: &Path, name: &str, version: &str) -> Result<(), Er
     store.run(&command)
 }
 
-/// Folders and links; the recipe is the only file of its context that isn't one of them.
+/// Builds the base from folders and links. The recipe is the only other file of its context.
 fn make_base(store: &Store) -> Result<(), Error> {
     let context = tempfile::tempdir().map_err(Error::file("create a folder in", env::temp_dir()))?;
     for folder in HOST.iter().chain(&FOLDERS) {
@@ -97,7 +96,7 @@ fn make_base(store: &Store) -> Result<(), Error> {
     store.build(BASE, BASE_RECIPE, context.path())
 }
 
-/// What the compiler says that the repository's toolchain file chooses.
+/// The output of the compiler that the repository's toolchain file chooses.
 fn toolchain(root: &Path, args: &[&str]) -> Result<String, Error> {
     let output = Command::new("rustc").args(args).current_dir(root).output();
     let output = output.map_err(Error::spawn("rustc"))?;
@@ -109,13 +108,13 @@ fn cargo_home() -> PathBuf {
     env::var_os("CARGO_HOME").filter(|value| !value.is_empty()).map_or_else(home, PathBuf::from)
 }
 
-/// Names and contents of all files at `path` below `root`, in the order of their names. What isn't there counts as such.
+/// Names and contents of all files at `path` below `root`, in the order of their names. A missing file adds only its name.
 fn collect(root: &Path, path: &Path, content: &mut Vec<Vec<u8>>) -> Result<(), Error> {
     let whole = root.join(path);
     if whole.is_dir() {
         let entries = fs::read_dir(&whole).map_err(Error::file("read", &whole))?;
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-        // What cargo has built, such as the fuzz targets, is no source, and the Dockerfile's context leaves it out too.
+        // Cargo's output, such as the fuzz targets, isn't a source, and the Dockerfile's context leaves it out too.
         names.retain(|name| name != "target");
         names.sort();
         return names.iter().try_for_each(|name| collect(root, &path.join(name), content));

@@ -1,4 +1,4 @@
-//! Baton on a cluster, real or inside the process: scenarios, benchmarks, what helps tests and the demo to run the operator.
+//! Baton on a cluster, real or inside the process: scenarios, benchmarks, and helpers to run the operator in tests and in the demo.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), baton_testbed::Error> {
@@ -9,7 +9,7 @@
 //! # }
 //! ```
 //!
-//! This crate knows everything of this workspace, and nothing of it knows this crate.
+//! This crate depends on all others of this workspace, and none depends on it.
 
 mod access;
 mod any_object;

@@ -1,4 +1,4 @@
-//! What an operator inside this process logs: into memory.
+//! The log of an operator inside this process, in memory.
 
 use std::{
     io::{self, Write},
@@ -8,7 +8,7 @@ use std::{
 use baton_testbed::lock;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The log of an operator. Clones are the same.
+/// The log of an operator. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 

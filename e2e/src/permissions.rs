@@ -1,5 +1,5 @@
-//! What the operator was allowed to do and what it did: the rules of the manifests beside the API server's audit log. It
-//! judges by the log alone, and knows nothing of the operator but how its users are called.
+//! Compares what the operator was allowed to do with what it did: the rules of the manifests with the API server's audit log. Of
+//! the operator it knows only the names of its users.
 
 use std::{
     collections::BTreeMap,
@@ -12,15 +12,15 @@ use std::{
 use baton_testbed::{AuditEntry, Error, workspace};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 
-/// The manifest with the rules for where Workloads live.
+/// The manifest with the rules for the namespaces of Workloads.
 pub const WORKLOADS: &str = "rbac/clusterrole.yaml";
-/// The manifest with the rules for where the operator lives.
+/// The manifest with the rules for the operator's own namespace.
 pub const ELECTION: &str = "deploy/role.yaml";
 /// The manifest with the rules for secure metrics, which not every installation has.
 pub const SECURE_METRICS: &str = "components/secure-metrics/clusterrole-metrics-auth.yaml";
 
 /// What every user may create, by the API server's default role `system:basic-user`.
-const FOR_EVERYBODY: [&str; 2] = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
+const FOR_ALL_USERS: [&str; 2] = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
 
 /// A verb on a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,13 +29,13 @@ pub struct Permission {
     pub group: String,
     /// The plural, with its subresource as in `workloads/status`.
     pub resource: String,
-    /// The only object that it is about; any if absent.
+    /// The only object that it is for; if absent, all.
     pub name: Option<String>,
     /// Such as `get`.
     pub verb: String,
 }
 
-/// As people say it: `patch deployments.apps`.
+/// For people: `patch deployments.apps`.
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { group, resource, name, verb } = self;
@@ -70,7 +70,7 @@ impl Permission {
         all
     }
 
-    /// Whether who has this may do what `asked` is about.
+    /// Whether this permission includes `asked`.
     fn covers(&self, asked: &Self) -> bool {
         let same = (&self.group, &self.resource, &self.verb) == (&asked.group, &asked.resource, &asked.verb);
         same && (self.name.is_none() || self.name == asked.name)
@@ -81,7 +81,7 @@ impl Permission {
 pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
     let path = workspace().join("manifests").join(manifest);
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
-    // A Role differs in nothing that matters here.
+    // A Role has the same fields.
     let text = text.replace("kind: Role\n", "kind: ClusterRole\n");
     let role: ClusterRole =
         serde_norway::from_str(&text).map_err(Error::parse(path.display().to_string()))?;
@@ -91,17 +91,17 @@ pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
 /// How often something was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// The server let it pass, whatever came of it then.
+    /// The server allowed it, whether it succeeded or not.
     pub allowed: u64,
-    /// The server said that the permission is missing.
+    /// The server responded that the permission is missing.
     pub denied: u64,
 }
 
-/// What was done, by the permission that it needed.
+/// The requests, by the permission that they needed.
 #[derive(Clone, Debug, Default)]
 pub struct Usage(BTreeMap<Permission, Count>);
 
-/// What the rules lack and what they have in vain.
+/// What the rules lack, and what they grant for no use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     /// What was done or tried, and isn't granted.
@@ -111,7 +111,7 @@ pub struct Difference {
 }
 
 impl Usage {
-    /// What these requests needed.
+    /// The permissions that these requests needed.
     pub fn of<'a>(requests: impl IntoIterator<Item = &'a AuditEntry>) -> Self {
         let mut usage = Self::default();
         for request in requests {
@@ -120,12 +120,12 @@ impl Usage {
         usage
     }
 
-    /// Adds what the operators did by the audit log at `path`: each ServiceAccount whose name begins with `baton`.
+    /// Adds the operators' requests in the audit log at `path`: those of each ServiceAccount whose name begins with `baton`.
     pub fn add_log(&mut self, path: &Path) -> Result<(), Error> {
         let file = File::open(path).map_err(Error::file("read", path))?;
         for line in BufReader::new(file).lines() {
             let line = line.map_err(Error::file("read", path))?;
-            // The last line may be half written: its server was killed.
+            // The last line may be incomplete if its server was killed.
             let Some(request) = line.ends_with('}').then(|| AuditEntry::without_bodies(&line)) else {
                 continue;
             };
@@ -139,7 +139,7 @@ impl Usage {
 
     fn add(&mut self, request: &AuditEntry) {
         let resource = request.resource.as_deref();
-        let Some(resource) = resource.filter(|resource| !FOR_EVERYBODY.contains(resource)) else { return };
+        let Some(resource) = resource.filter(|resource| !FOR_ALL_USERS.contains(resource)) else { return };
         let permission = |verb: &str| Permission {
             group: request.group.clone().unwrap_or_default(),
             resource: match &request.subresource {
@@ -154,13 +154,13 @@ impl Usage {
             return;
         }
         self.0.entry(permission(&request.verb)).or_default().allowed += 1;
-        // An apply that creates is logged as a patch, and the server asks for the permission to create too.
+        // An apply that creates is logged as a patch, and also needs the permission to create.
         if request.verb == "patch" && request.code == Some(201) {
             self.0.entry(permission("create")).or_default().allowed += 1;
         }
     }
 
-    /// How often a permission was used that is granted so.
+    /// How often a granted permission was used.
     pub fn count(&self, granted: &Permission) -> Count {
         let mut sum = Count::default();
         for (_, count) in self.0.iter().filter(|(asked, _)| granted.covers(asked)) {
@@ -170,7 +170,7 @@ impl Usage {
         sum
     }
 
-    /// Holds it against what is granted. That something granted was denied is no difference: a test has taken it away.
+    /// Compares it with what is granted. A granted permission that was denied doesn't count: a test has removed it.
     pub fn compare(&self, granted: &[Permission]) -> Difference {
         let mut missing: Vec<Permission> = self
             .0
@@ -184,7 +184,7 @@ impl Usage {
     }
 }
 
-/// What an object is called in the manifests: the role of a shard names the shard's lease.
+/// The name of an object in the manifests: the role of a shard names the shard's lease.
 fn granted_name<'n>(resource: &str, name: &'n str) -> &'n str {
     if resource == "leases" && name.starts_with("baton-") { "baton" } else { name }
 }
@@ -194,8 +194,8 @@ fn is_operator(user: &str) -> bool {
     account.is_some_and(|(_, name)| name.starts_with("baton"))
 }
 
-/// The verb for which the permission is missing: `… User "…" cannot create resource "deployments" …`. Others forbid too, such
-/// as admission, with another message.
+/// The verb whose permission is missing: `… User "…" cannot create resource "deployments" …`. Admission forbids with other
+/// messages.
 fn denied_verb(request: &AuditEntry) -> Option<&str> {
     let message = request.message.as_deref().filter(|_| request.code == Some(403))?;
     let (_, user) = message.split_once("User \"")?;
@@ -229,12 +229,12 @@ mod tests {
     const LEASES: &str = "[{apiGroups: [c], resources: [leases], resourceNames: [baton], verbs: [get]}]";
     const GET: &str = r#""verb":"get","objectRef":{"apiGroup":"c","resource":"leases","name":"NAME"}"#;
 
-    fn told(permissions: &[Permission]) -> Vec<String> {
+    fn texts(permissions: &[Permission]) -> Vec<String> {
         permissions.iter().map(Permission::to_string).collect()
     }
 
     #[test]
-    fn what_is_used_and_granted_makes_no_difference() {
+    fn a_used_and_granted_permission_is_no_difference() {
         let usage = log(&[&format!("baton-1 {}", GET.replace("NAME", "baton"))]);
         assert_eq!(usage.compare(&rules(LEASES)), Difference::default());
     }
@@ -243,8 +243,8 @@ mod tests {
     fn a_grant_for_one_name_covers_no_other() {
         let usage = log(&[&format!("baton-1 {}", GET.replace("NAME", "other"))]);
         let difference = usage.compare(&rules(LEASES));
-        assert_eq!(told(&difference.missing), ["get leases.c"]);
-        assert_eq!(told(&difference.unused), ["get leases.c baton"]);
+        assert_eq!(texts(&difference.missing), ["get leases.c"]);
+        assert_eq!(texts(&difference.unused), ["get leases.c baton"]);
     }
 
     #[test]
@@ -264,25 +264,25 @@ mod tests {
         let usage = log(&[
             r#"baton "verb":"patch","objectRef":{"resource":"services","name":"web"},"responseStatus":{"code":201}"#,
         ]);
-        assert_eq!(told(&usage.compare(&[]).missing), ["create services", "patch services"]);
+        assert_eq!(texts(&usage.compare(&[]).missing), ["create services", "patch services"]);
     }
 
     #[test]
-    fn what_was_denied_is_missing_unless_it_is_granted() {
+    fn a_denied_permission_is_missing_unless_it_is_granted() {
         let denied = r#"baton "verb":"patch","objectRef":{"resource":"services","name":"web"},"responseStatus":{"code":403,"message":"User \"x\" cannot create resource \"services\" in API group \"\""}"#;
         let usage = log(&[denied]);
-        assert_eq!(told(&usage.compare(&[]).missing), ["create services"]);
+        assert_eq!(texts(&usage.compare(&[]).missing), ["create services"]);
         let granted = rules(r#"[{apiGroups: [""], resources: [services], verbs: [create]}]"#);
         assert_eq!(usage.compare(&granted).missing, []);
         assert_eq!(usage.count(&granted[0]), Count { allowed: 0, denied: 1 });
     }
 
     #[test]
-    fn what_admission_forbids_is_no_missing_permission() {
+    fn a_refusal_of_admission_is_no_missing_permission() {
         let granted = rules(r#"[{apiGroups: [""], resources: [services], verbs: [create]}]"#);
-        for words in ["exceeded quota", "cannot set an ownerRef on a resource you can't delete"] {
+        for cause in ["exceeded quota", "cannot set an ownerRef on a resource you can't delete"] {
             let forbidden = format!(
-                r#"baton "verb":"create","objectRef":{{"resource":"services"}},"responseStatus":{{"code":403,"message":"services is forbidden: {words}"}}"#
+                r#"baton "verb":"create","objectRef":{{"resource":"services"}},"responseStatus":{{"code":403,"message":"services is forbidden: {cause}"}}"#
             );
             assert_eq!(log(&[&forbidden]).compare(&granted), Difference::default());
         }

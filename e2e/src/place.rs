@@ -1,4 +1,4 @@
-//! Where a test takes place: a namespace of its own, what users do there, and an operator for it alone.
+//! The place of a test: a namespace of its own, what users do there, and an operator for it alone.
 
 use baton_crd::Workload;
 use baton_testbed::{Cluster, Error, Namespace, ReplicaWatch};
@@ -17,12 +17,12 @@ pub struct Place {
     pub cluster: Cluster,
     /// The administrator's client.
     pub client: Client,
-    /// The namespace, which nobody else uses.
+    /// The namespace, for this test alone.
     pub namespace: Namespace,
 }
 
 impl Place {
-    /// A fresh namespace, whose name begins with `name`.
+    /// A new namespace, whose name begins with `name`.
     pub async fn new(cluster: &Cluster, name: &str) -> Result<Self, Error> {
         let client = cluster.admin().await?;
         let namespace = cluster.namespace(name).await?;
@@ -51,13 +51,12 @@ impl Place {
         self.api::<Workload>().patch(name, &PatchParams::apply(manager), &Patch::Apply(workload)).await
     }
 
-    /// Watches the number of the Deployment `web` from now on.
+    /// Watches the replica count of the Deployment `web` from now on.
     pub async fn watch(&self) -> Result<ReplicaWatch, Error> {
         ReplicaWatch::start(&self.cluster, self.ns(), "web").await
     }
 
-    /// `kubectl apply -f -` of objects that aren't there yet: by kubectl on a real control plane, and otherwise by the requests that
-    /// kubectl sends.
+    /// `kubectl apply -f -` of new objects: by kubectl on a real control plane, and otherwise by the requests that kubectl sends.
     pub async fn client_side_apply(&self, objects: &[Value]) -> Result<(), Error> {
         if let Cluster::Real(_) = self.cluster {
             return self.kubectl("apply -f -", objects).await.map(drop);
@@ -68,7 +67,7 @@ impl Place {
         Ok(())
     }
 
-    /// `kubectl apply --server-side -f -`, as [`client_side_apply`](Self::client_side_apply).
+    /// `kubectl apply --server-side -f -`, like [`client_side_apply`](Self::client_side_apply).
     pub async fn server_side_apply(&self, objects: &[Value]) -> Result<(), Error> {
         if let Cluster::Real(_) = self.cluster {
             return self.kubectl("apply --server-side -f -", objects).await.map(drop);
@@ -88,7 +87,7 @@ impl Place {
         self.cluster.real().kubectl_command(args)?.input(list.to_string()).run().await?.success()
     }
 
-    /// Starts an operator for this namespace alone. Unless the options name it, it is the same user each time.
+    /// Starts an operator for this namespace alone. Unless the options name it, it has the same user each time.
     pub async fn operator(&self, options: OperatorOptions) -> Result<Operator, Error> {
         let options = OperatorOptions {
             namespace: Some(self.ns().to_owned()),
@@ -99,18 +98,18 @@ impl Place {
     }
 }
 
-/// The Workload `web` with one container and this on top of its spec.
+/// The Workload `web` with one container and these fields in its spec.
 ///
 /// # Panics
-/// When `spec` is no object.
+/// When `spec` isn't an object.
 pub fn web(spec: &Value) -> Value {
     workload("web", spec)
 }
 
-/// As [`web`], with this name.
+/// Like [`web`], with this name.
 ///
 /// # Panics
-/// When `spec` is no object.
+/// When `spec` isn't an object.
 pub fn workload(name: &str, spec: &Value) -> Value {
     let mut workload = json!({
         "apiVersion": "baton.rs/v1alpha1",
@@ -124,7 +123,7 @@ pub fn workload(name: &str, spec: &Value) -> Value {
     workload
 }
 
-/// Somebody's own HorizontalPodAutoscaler of this name for a Deployment, with the rest of its spec.
+/// A user's HorizontalPodAutoscaler of this name for a Deployment, with the rest of its spec.
 pub fn autoscaler(name: &str, deployment: &str, mut spec: Value) -> Value {
     spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment});
     json!({
@@ -135,8 +134,8 @@ pub fn autoscaler(name: &str, deployment: &str, mut spec: Value) -> Value {
     })
 }
 
-/// What a HorizontalPodAutoscaler and `spec.autoscaling` have in common: limits, the wanted use of the processor, and steps as
-/// fast as they can be, so that nobody waits for the API server's default of one in 15 s.
+/// The common fields of a HorizontalPodAutoscaler and of `spec.autoscaling`: limits, the target for the CPU, and the fastest steps,
+/// because the API server's default is one in 15 s.
 pub fn autoscaling(min: i32, max: i32, target: &Value) -> Value {
     let at_once = json!({
         "stabilizationWindowSeconds": 0,

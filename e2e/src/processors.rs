@@ -12,8 +12,7 @@ use std::{
 
 use baton_testbed::{Error, lock};
 
-/// Does each piece of work, as many at once as there are processors, in the order in which they come. After an error no other
-/// piece is begun.
+/// Does all pieces of work in their order, as many at once as there are processors. After an error it begins no other piece.
 pub(crate) fn on_all<P: Send>(
     pieces: impl Iterator<Item = P> + Send,
     work: impl Fn(P) -> Result<(), Error> + Sync,

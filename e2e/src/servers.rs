@@ -19,7 +19,7 @@ pub fn in_process(scenario: impl AsyncFnOnce(Cluster)) {
     });
 }
 
-/// As [`in_process`], once for each seed, as many at once as there are processors.
+/// Like [`in_process`], once for each seed, as many at once as there are processors.
 ///
 /// # Panics
 /// When the scenario does.
@@ -31,7 +31,7 @@ pub fn in_process_by_seeds(seeds: RangeInclusive<u64>, scenario: impl AsyncFn(Cl
     processors::on_all(seeds, play).expect("no piece fails");
 }
 
-/// Waits for a future under paused time: it goes on as soon as nobody has anything to do.
+/// Waits for a future under paused time, which advances as soon as all tasks wait.
 ///
 /// # Panics
 /// When the future does.
@@ -46,7 +46,7 @@ pub fn paused<T>(future: impl Future<Output = T>) -> T {
 /// When the scenario does.
 pub fn real(scenario: impl AsyncFnOnce(Cluster)) {
     let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.expect("the system gives a runtime what it needs").block_on(async {
+    runtime.expect("a runtime can be built").block_on(async {
         scenario(Cluster::shared().await).await;
     });
 }

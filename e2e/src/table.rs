@@ -1,6 +1,6 @@
-//! Lays rows out in columns, as kubectl does. It knows neither colours nor what the cells mean.
+//! Lays rows out in columns, as kubectl does.
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: &str = "   ";
 
 /// Rows of `N` cells under a header.
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_is_as_wide_as_its_widest_cell_and_lines_have_no_blanks_at_the_end() {
+    fn a_column_is_as_wide_as_its_widest_cell_and_lines_have_no_trailing_blanks() {
         let mut table = Table::new(["WHO", "HOW MANY", ""]);
         table.row(["kube-controller-manager", "1", "a note"].map(str::to_owned));
         table.row(["Ünïcödé", "12", ""].map(str::to_owned));

@@ -22,13 +22,13 @@ const LONG: usize = 150;
 const CONTENTS: &str = "<!-- contents -->\n";
 const END: &str = "<!-- end of contents -->\n";
 
-/// A page as its readers see it.
+/// A page.
 struct Page {
     /// Its path in the repository.
     path: PathBuf,
     text: String,
     headings: Vec<Heading>,
-    /// Where its links and pictures lead.
+    /// The targets of its links and pictures.
     links: Vec<String>,
 }
 

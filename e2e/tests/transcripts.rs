@@ -1,5 +1,4 @@
-//! What the merge core predicts is what a real API server did: judged over the recorded transcripts of `cargo
-//! merge-transcripts`.
+//! The merge core predicts what a real API server did, in the recorded transcripts of `cargo merge-transcripts`.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -12,7 +11,7 @@ use baton_testbed::{
     workspace,
 };
 
-/// A recorded write: what the core is asked about it, what the server made of it, and what the core predicts.
+/// A recorded write with the server's response, and the core's prediction.
 struct Step {
     line: Json,
     prediction: Json,
@@ -62,7 +61,7 @@ fn the_core_predicts_every_recorded_write() {
 }
 
 #[test]
-fn an_answer_of_the_server_that_were_another_would_be_noticed() {
+fn a_changed_response_of_the_server_is_noticed() {
     let mut altered = 0;
     for step in recorded() {
         let server = step.member("server");
@@ -75,10 +74,10 @@ fn an_answer_of_the_server_that_were_another_would_be_noticed() {
             altered += 1;
         }
     }
-    assert!(altered > 500, "only {altered} answers were altered");
+    assert!(altered > 500, "only {altered} responses were altered");
 }
 
-/// Answers that differ from `server` in one thing each.
+/// Responses that differ from `server` in one thing each.
 fn alterations(server: &Json) -> Vec<Json> {
     let mut altered = Vec::new();
     let changed = server.get("changed").cloned();
@@ -104,7 +103,7 @@ fn alterations(server: &Json) -> Vec<Json> {
     altered
 }
 
-/// Gives the first entry to somebody else.
+/// Gives the first entry to another manager.
 fn rename(entries: &mut [Json]) -> bool {
     entries.first_mut().is_some_and(|entry| {
         entry.set("manager", "somebody-else");
@@ -112,7 +111,7 @@ fn rename(entries: &mut [Json]) -> bool {
     })
 }
 
-/// Takes the field set of the last entry away.
+/// Removes the field set of the last entry.
 fn forget(entries: &mut [Json]) -> bool {
     entries.last_mut().is_some_and(|entry| entry.take("fieldsV1").is_some())
 }

@@ -35,14 +35,14 @@ struct Cli {
     objects: usize,
 }
 
-/// Who applies to each of the objects whose memory is measured.
+/// The managers that apply each of the objects whose memory is measured.
 const MANAGERS: [&str; 3] = ["baton", "kubectl", "argocd"];
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let lasts = Duration::from_secs(cli.seconds);
-    // First, so that nothing is read yet that servers of one process share.
+    // First, before the servers of this process have read what they share.
     let our_start = start_of_ours().await?;
     let memory = memory(cli.objects).await?;
     println!("memory: {memory} bytes for each of {} objects", cli.objects);
@@ -89,7 +89,7 @@ async fn start_of_ours() -> anyhow::Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// How many times a second something is done by so many clients.
+/// How often a second so many clients together do something.
 async fn rate<F: Future<Output = anyhow::Result<()>>>(
     clients: usize,
     lasts: Duration,
@@ -144,7 +144,7 @@ fn deployment(name: &str, image: &str) -> Value {
 
 /// How much more memory the process has for each object: a Deployment with two containers that three managers have applied.
 async fn memory(objects: usize) -> anyhow::Result<usize> {
-    // A short history, so that only what is there counts.
+    // A short history, so that only live objects count.
     let server = ApiServer::builder().history(100).start()?;
     let api: Api<Deployment> = Api::namespaced(server.client(), "default");
     let apply = async |name: &str| {
@@ -162,7 +162,7 @@ async fn memory(objects: usize) -> anyhow::Result<usize> {
     Ok(resident()?.saturating_sub(before) / objects.max(1))
 }
 
-/// What the process has in memory, in bytes.
+/// The resident memory of the process, in bytes.
 fn resident() -> anyhow::Result<usize> {
     let status = std::fs::read_to_string("/proc/self/status").context("memory is measured on Linux")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;

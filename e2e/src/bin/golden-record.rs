@@ -16,7 +16,7 @@ use baton_testbed::{Cluster, ControlPlane, PATIENCE, wait_for, workspace};
 use kube::{Api, core::DynamicObject};
 use serde_json::{Value, json};
 
-/// What nothing changes for this long after has settled.
+/// A Workload has settled after so long without a change.
 const QUIET: Duration = Duration::from_secs(3);
 
 #[tokio::main]
@@ -36,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Name, spec, and the phase in which it has settled.
+/// Name, spec, and the phase in which it settles.
 fn cases() -> [(&'static str, Value, &'static str); 5] {
     let minimal = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}]}});
     // With values that the API server spells differently, fills in or drops.
@@ -92,7 +92,7 @@ fn cases() -> [(&'static str, Value, &'static str); 5] {
     ]
 }
 
-/// Has the operator make it, and reads what came of it when nothing changes any more.
+/// Applies the Workload, and reads it and its children when they have settled.
 async fn record(place: &Place, name: &str, spec: &Value, phase: &str) -> anyhow::Result<Value> {
     place.apply_as("user", &workload(name, spec)).await?;
     let (mut last, mut since) = (Value::Null, Instant::now());

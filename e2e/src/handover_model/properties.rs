@@ -42,8 +42,9 @@ pub enum Promise {
     NeverUnowned,
     /// When Baton's write sets the replica count to zero, the object records the one to restore.
     ComesBack,
-    /// While Baton's own autoscaler exists, Baton doesn't own the replica count. There are two exceptions, after which Baton releases
-    /// it next: a write that arrives after its sender has given it up, and a Deployment that is created under its autoscaler.
+    /// While Baton's own autoscaler exists, Baton doesn't own the replica count. There are two exceptions, after which Baton
+    /// releases it next: a write that arrives after its sender has given it up, and a Deployment that is created under its
+    /// autoscaler.
     OneAtATime,
     /// From every state, the operator alone comes to rest, and then the replica count has the owner that it should have.
     Rest,
@@ -75,8 +76,8 @@ impl Promise {
 }
 
 impl Broken {
-    /// Whether something that happened broke a promise. A state from which the operator wouldn't come to rest doesn't count: nothing
-    /// has happened yet.
+    /// Whether something that happened broke a promise. A state from which the operator wouldn't come to rest doesn't count:
+    /// nothing has happened yet.
     pub fn has_happened(self) -> bool {
         self.0 & !Promise::Rest.bit() != 0
     }

@@ -1,4 +1,4 @@
-//! The operator's binary: given by `BATON_BIN`, or built by cargo. It doesn't run it.
+//! The operator's binary: given by `BATON_BIN`, or built by cargo.
 
 use std::{
     env,
@@ -11,10 +11,10 @@ use std::{
 use baton_testbed::{Error, lock, process, workspace};
 use serde::Deserialize;
 
-/// The binary's name, and that of its target.
+/// The name of the binary and of its target.
 const NAME: &str = "baton";
 
-/// One line of `cargo build --message-format=json`, as far as it matters here.
+/// The needed part of a line of `cargo build --message-format=json`.
 #[derive(Deserialize)]
 struct Message {
     reason: String,
@@ -27,7 +27,7 @@ struct Target {
     name: String,
 }
 
-/// Where the binary is. Built once in this process, however many ask at the same time; blocks the thread.
+/// The path of the binary. It is built once in this process. Blocks the thread.
 pub(crate) fn find() -> Result<PathBuf, Error> {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     if let Some(given) = env::var_os("BATON_BIN").filter(|value| !value.is_empty()) {
@@ -42,8 +42,8 @@ pub(crate) fn find() -> Result<PathBuf, Error> {
     Ok(binary)
 }
 
-/// `cargo test` has built the operator's library, but not its binary: cargo does that only for tests of its own package.
-/// `--workspace` makes cargo choose the same features as that build did, so that nearly nothing is left to do.
+/// `cargo test` has built the operator's library, but not its binary: cargo does that only for tests of the same package.
+/// `--workspace` makes cargo choose the same features as that build did, so that little is left to do.
 fn build() -> Result<PathBuf, Error> {
     let root = workspace();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -53,7 +53,7 @@ fn build() -> Result<PathBuf, Error> {
         command.env_remove(name);
     }
     if stderr().is_terminal() {
-        // Somebody is watching: cargo says what it compiles, or whose lock it waits for.
+        // For a user in a terminal, cargo shows what it compiles, or which lock it waits for.
         command.stderr(Stdio::inherit());
     } else {
         command.arg("--quiet");
@@ -74,8 +74,8 @@ fn build() -> Result<PathBuf, Error> {
     executable(&messages).ok_or_else(|| Error::parse("the messages of cargo build")("they name no binary"))
 }
 
-/// Whether cargo sets this variable for the program that it runs, about that program's package. A build script that looks
-/// at one would be run again, and with it half the tree compiled, each time a build follows one from outside of cargo.
+/// Whether cargo sets this variable for a program that it runs, to describe that program's package. A build script that reads
+/// such a variable would run again, and much would be compiled again, each time a build follows one outside of cargo.
 fn is_of_the_outer_package(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }

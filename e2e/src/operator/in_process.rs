@@ -1,4 +1,4 @@
-//! The operator inside this process: a task, with what it may do as a ServiceAccount and nothing else.
+//! The operator inside this process: a task, with the permissions of its ServiceAccount.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use tracing::{error, instrument::WithSubscriber as _};
 use super::End;
 use crate::logs::Log;
 
-/// A running operator, which ends with this.
+/// A running operator. Dropping it ends it.
 pub(crate) struct InProcess {
     pub(crate) view: View,
     pub(crate) control: Control,
@@ -54,7 +54,7 @@ impl InProcess {
 
     pub(crate) fn end(&self) -> Option<End> {
         let end = *lock(&self.end);
-        // It may have panicked.
+        // A task that panicked has set no end.
         end.or_else(|| self.task.is_finished().then_some(End::Failure))
     }
 

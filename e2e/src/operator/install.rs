@@ -1,5 +1,5 @@
-//! What the operator needs in the cluster: its CRD and its permissions from `manifests/`, as people install them,
-//! and a ServiceAccount of its own bound to those permissions.
+//! Installs what the operator needs in the cluster: the CRD and the permissions from `manifests/`, as users install them, and a
+//! ServiceAccount of its own that is bound to those permissions.
 
 use std::{
     collections::HashMap,
@@ -28,8 +28,8 @@ fn ours() -> PatchParams {
     PatchParams::apply(MANAGER).force()
 }
 
-/// Makes sure that the CRD and the role are there, and binds the ServiceAccount `name` in `namespace` to the role.
-/// Everything is applied, so it may be there already.
+/// Makes sure that the CRD and the role exist, and binds the ServiceAccount `name` in `namespace` to the role. Everything is
+/// applied, so it may already exist.
 pub(super) async fn install(cluster: &Cluster, namespace: &str, name: &str) -> Result<(), Error> {
     let client = cluster.admin().await?;
     install_manifests(cluster).await?;
@@ -48,7 +48,7 @@ pub(super) async fn install(cluster: &Cluster, namespace: &str, name: &str) -> R
         json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",
-            // The name is the cluster's, so the namespace is part of it.
+            // Unique in the cluster.
             "metadata": { "name": format!("{MANAGER}:{namespace}:{name}") },
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE },
             "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
@@ -66,7 +66,7 @@ pub async fn install_manifests(cluster: &Cluster) -> Result<(), Error> {
     installed.get_or_try_init(async || apply_manifests(cluster).await).await.map(drop)
 }
 
-/// As [`install_manifests`], whatever is there already.
+/// Like [`install_manifests`], also if they are installed already.
 pub async fn apply_manifests(cluster: &Cluster) -> Result<(), Error> {
     let (client, params) = (&cluster.admin().await?, ours());
     for object in manifests()? {
@@ -77,7 +77,7 @@ pub async fn apply_manifests(cluster: &Cluster) -> Result<(), Error> {
                 crd::established(client, &name).await?;
             }
             Some("ClusterRole") => apply(client, object, &params).await?,
-            // They also bind the role to the ServiceAccount of an installation, which isn't ours.
+            // The others bind the role to the ServiceAccount of an installation, which isn't ours.
             _ => {}
         }
     }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manifests_hold_the_crd_and_the_role() {
+    fn the_manifests_have_the_crd_and_the_role() {
         let objects = manifests().unwrap();
         let has = |kind: &str, name: &str| {
             objects.iter().any(|object| object["kind"] == kind && object["metadata"]["name"] == name)

@@ -1,25 +1,25 @@
-//! No prediction of the operator's may differ from what the server then did: whatever an operator runs for, its owner
-//! fails if one did. It goes by the log, since that says what differed.
+//! Predictions must not differ from what the server then did: every test fails if one did. It is read from the log, which shows the
+//! differences.
 
-/// What each such line contains.
+/// The text in each such line.
 const MESSAGE: &str = "prediction mismatch";
 
-/// Looks through the log of an operator that has ended, and panics if a prediction was wrong.
+/// Searches the log of an operator that has ended, and panics if a prediction was wrong.
 #[derive(Debug)]
 pub(super) struct MismatchCheck {
     expected: bool,
 }
 
 impl MismatchCheck {
-    /// Where mismatches are expected, nothing is looked at.
+    /// If mismatches are expected, it checks nothing.
     pub(super) fn new(expected: bool) -> Self {
         Self { expected }
     }
 
-    /// Panics if the log tells of a mismatch.
+    /// Panics if the log has a mismatch.
     pub(super) fn run(&self, log: &str) {
         let found = if self.expected { Vec::new() } else { mismatches(log) };
-        assert!(found.is_empty(), "the operator predicted wrongly; its log says:\n{}", found.join("\n"));
+        assert!(found.is_empty(), "the operator predicted wrongly; its log:\n{}", found.join("\n"));
     }
 }
 
@@ -35,12 +35,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "prediction mismatch kind=\"Service\"")]
-    fn a_mismatch_is_a_panic_that_shows_it() {
+    fn a_mismatch_is_a_panic_that_shows_the_mismatch() {
         MismatchCheck::new(false).run(LOG);
     }
 
     #[test]
-    fn a_mismatch_that_was_expected_is_none() {
+    fn an_expected_mismatch_is_no_panic() {
         MismatchCheck::new(true).run(LOG);
         MismatchCheck::new(false).run("INFO ready\n");
     }

@@ -1,5 +1,5 @@
-//! Baton beside the cluster of a test, as its ServiceAccount and nothing else, so that RBAC is enforced on it as in a cluster. Beside a
-//! real control plane it is a process of its own, known by its binary, flags, manifests, log and admin endpoint only.
+//! Baton beside the cluster of a test, with only its ServiceAccount, so that RBAC is enforced as in a cluster. Beside a real
+//! control plane it is a process of its own, and tests use only its binary, flags, manifests, log and admin endpoint.
 
 pub(crate) mod binary;
 pub(crate) mod in_process;
@@ -23,9 +23,9 @@ use baton_testbed::{
 use self::{in_process::InProcess, mismatches::MismatchCheck};
 pub use install::{apply, apply_manifests, install_manifests};
 
-/// How long it may take to shut down once it was asked to.
+/// How long a shutdown may take.
 const STOPPED: Duration = Duration::from_secs(30);
-/// How often another health port is tried because another program took the last one.
+/// How many health ports are tried, because another program may take one.
 const ATTEMPTS: usize = 5;
 
 /// How the operator is run.
@@ -35,27 +35,26 @@ pub struct OperatorOptions {
     pub namespace: Option<String>,
     /// The namespace of its ServiceAccount, which has to exist; `default` if absent.
     pub home: Option<String>,
-    /// The name of its ServiceAccount, its log and its binding; a unique one if absent. Operators of the same name share
-    /// them, as one that is started again does.
+    /// The name of its ServiceAccount, its log and its binding; a unique one if absent. Operators of the same name share them, for
+    /// example after a restart.
     pub name: Option<String>,
-    /// Whether its ServiceAccount, with all that it may do, is there already, by an installation. Otherwise it gets what the
-    /// manifests grant for all namespaces.
+    /// Whether an installation has already created its ServiceAccount and its permissions. If not, it gets what the manifests grant
+    /// for all namespaces.
     pub installed: bool,
     /// More flags of `baton run`.
     pub args: Vec<String>,
-    /// The way to the API server, through a [`Proxy`](baton_testbed::Proxy); straight if absent.
+    /// The route to the API server, through a [`Proxy`](baton_testbed::Proxy); direct if absent.
     pub by_way_of: Option<Route>,
-    /// Whether it may log that the server did something else than was predicted; otherwise that is a panic when it is
-    /// stopped or dropped.
+    /// Whether it may log wrong predictions. If not, they cause a panic when it is stopped or dropped.
     pub expect_mismatches: bool,
-    /// Whether it is given back at once, instead of when it is ready.
+    /// Whether it is returned at once, before it is ready.
     pub unready: bool,
 }
 
-/// A running operator. Dropping it kills it; if that happens because a test panics, the end of its log is shown, and
-/// otherwise it panics if the operator has predicted wrongly.
+/// A running operator. Dropping it kills it. If a test panics, that prints the end of its log; if not, it panics if a prediction
+/// was wrong.
 pub struct Operator {
-    // Dropped in this order: the log is complete when the operator is gone.
+    // Dropped first: the log is complete when the operator is gone.
     run: Run,
     mismatches: MismatchCheck,
     name: String,
@@ -70,9 +69,9 @@ enum Run {
 /// How an operator has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was asked to end, and left nothing undone.
+    /// It was asked to stop, and finished its work.
     Success,
-    /// It gave up; its log says why.
+    /// It gave up; its log shows why.
     Failure,
     /// By [`Operator::kill`], or another SIGKILL.
     Killed,
@@ -92,15 +91,15 @@ impl Operator {
     /// Installs the operator's CRDs and permissions, starts it and waits until it is ready: beside a real control plane as a
     /// process, and on a server inside this process as a task.
     ///
-    /// The process runs the binary `baton` of this workspace in the profile that this crate was built with, which is built if it
-    /// isn't, or the one that the environment variable `BATON_BIN` names.
+    /// The process runs the binary that the environment variable `BATON_BIN` names, or builds and runs `baton` of this workspace in
+    /// the profile of this crate.
     ///
     /// # Errors
-    /// When one of these steps fails; of a start that fails the message shows the end of the operator's log.
+    /// When one of these steps fails. If the operator doesn't start, the message shows the end of its log.
     pub async fn start(cluster: &Cluster, options: OperatorOptions) -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Unique also among processes that share one cluster.
+        // Also unique among processes that share one cluster.
         let name = options.name.clone().unwrap_or_else(|| format!("baton-{}-{count}", std::process::id()));
         let home = options.home.as_deref().unwrap_or("default").to_owned();
         if !options.installed {
@@ -114,7 +113,7 @@ impl Operator {
         }
     }
 
-    /// Its user, as RBAC and the audit log know it.
+    /// Its user in RBAC and in the audit log.
     pub fn user(&self) -> &str {
         &self.user
     }
@@ -122,7 +121,7 @@ impl Operator {
     /// Its process.
     ///
     /// # Panics
-    /// When it has none of its own.
+    /// When it runs inside this process.
     pub fn process(&self) -> &Process {
         match &self.run {
             Run::Process { process, .. } => process,
@@ -130,10 +129,10 @@ impl Operator {
         }
     }
 
-    /// Where `/healthz` and `/readyz` are.
+    /// The address of `/healthz` and `/readyz`.
     ///
     /// # Panics
-    /// When it has no process of its own.
+    /// When it runs inside this process.
     pub fn health_address(&self) -> SocketAddr {
         match &self.run {
             Run::Process { health, .. } => *health,
@@ -141,7 +140,7 @@ impl Operator {
         }
     }
 
-    /// What `/readyz` says: the status code, and the reasons if it isn't ready. Nothing where it doesn't answer.
+    /// The response of `/readyz`: the status code, and the reasons if it isn't ready. `None` without a response.
     pub async fn readiness(&self) -> Option<(u16, String)> {
         match &self.run {
             Run::Process { health, .. } => {
@@ -155,12 +154,12 @@ impl Operator {
         }
     }
 
-    /// What it has counted up to now.
+    /// Its metrics.
     pub async fn metrics(&self) -> Result<Metrics, Error> {
         Metrics::parse(&self.metrics_text().await?).map_err(Error::parse(self.what_metrics()))
     }
 
-    /// As [`metrics`](Self::metrics), in the form in which it tells them.
+    /// Its [`metrics`](Self::metrics) as text.
     pub async fn metrics_text(&self) -> Result<String, Error> {
         let what = self.what_metrics();
         match &self.run {
@@ -176,8 +175,8 @@ impl Operator {
         format!("the metrics of {}", self.name)
     }
 
-    /// Has it look at every Workload again, as by SIGHUP, and doesn't wait for that.
-    pub fn look_again(&self) -> Result<(), Error> {
+    /// Makes it reconcile every Workload, as SIGHUP does, and doesn't wait for that.
+    pub fn reconcile_all(&self) -> Result<(), Error> {
         match &self.run {
             Run::Process { process, .. } => process.hang_up(),
             Run::InProcess(operator) => {
@@ -187,7 +186,7 @@ impl Operator {
         }
     }
 
-    /// The processor's time that its process has had, as [`cpu_time`] counts it.
+    /// The CPU time of its process, as [`cpu_time`] counts it.
     pub fn cpu_time(&self) -> Result<Duration, Error> {
         cpu_time(self.process().pid())
     }
@@ -219,24 +218,24 @@ impl Operator {
         }
     }
 
-    /// Asks it to end, as by SIGTERM, and waits until it has; how it ended is its answer.
+    /// Asks it to stop, as SIGTERM does, waits until it has ended, and returns how.
     ///
     /// # Errors
     /// When it still runs after half a minute.
     ///
     /// # Panics
-    /// When it has predicted wrongly, unless that was expected.
+    /// When a prediction was wrong, unless that is expected.
     pub async fn stop(&self) -> Result<End, Error> {
         match &self.run {
             Run::Process { process, .. } => process.terminate()?,
             Run::InProcess(operator) => operator.control.stop(),
         }
-        let what = format!("{} ending when it is asked to", self.name);
+        let what = format!("{} stopping", self.name);
         let ended = async || Ok(self.end().ok_or_else(|| self.log_tail(30)));
         wait_for(&what, STOPPED, ended).await.inspect(|_| self.mismatches.run(&self.logs()))
     }
 
-    /// Ends it by SIGKILL, as a node that fails does.
+    /// Ends it by SIGKILL, like a node that fails.
     pub fn kill(&self) {
         match &self.run {
             Run::Process { process, .. } => drop(process.kill()),
@@ -354,7 +353,7 @@ pub(crate) fn command(
     let mut command = Command::new(binary);
     command.arg("run").arg("--admin-addr").arg(health.to_string());
     command.args(options.flags());
-    // What the user has set for an operator of their own is not for this one.
+    // The user may have set variables for another operator.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BATON_")) {
         command.env_remove(name);
     }

@@ -1,6 +1,6 @@
-//! A soak of the handover. The load of Workloads goes up and down, and their autoscaling is switched on, off and over to an external
-//! autoscaler again and again, with the real HorizontalPodAutoscaler controller. Every stored replica count is compared with what
-//! was asked for.
+//! A soak of the handover. The load of Workloads goes up and down, and their autoscaling is switched on, off and over to an
+//! external autoscaler again and again, with the real HorizontalPodAutoscaler controller. Every stored replica count is compared
+//! with what was asked for.
 //!
 //! [`choice`] chooses from a seed what users do next, and a `user` does it. A [recorder](baton_testbed::Recorder) sees every write
 //! of Deployments, Workloads and autoscalers, and [`seen`] reads them. [`judge`] has the rules, as a pure function of what was

@@ -93,7 +93,7 @@ impl Stage for Local {
 
     async fn reconcile_all(&mut self, workloads: usize) -> Result<(), Error> {
         let before = self.rest().await?;
-        self.operator.look_again()?;
+        self.operator.reconcile_all()?;
         self.passes_to_end(before + workloads as u64).await
     }
 

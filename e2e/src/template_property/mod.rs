@@ -2,8 +2,8 @@
 //!
 //! Workloads side by side are edited step by step. After each step:
 //!
-//! 1. The Deployment is what `kubectl apply --server-side` creates from the same template, and so is the Service: they depend on the
-//!    Workload's current spec, not on earlier ones.
+//! 1. The Deployment is what `kubectl apply --server-side` creates from the same template, and so is the Service: they depend on
+//!    the Workload's current spec, not on earlier ones.
 //! 2. One write was enough for each child, or three at most when leftovers had to go first. Another pass sends none.
 //! 3. A restart of Baton sends none.
 //! 4. No prediction was wrong.

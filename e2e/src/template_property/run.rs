@@ -1,5 +1,5 @@
-//! Many rounds: Workloads side by side, each with edits of its own. A Workload whose child is wrong is replaced by a new one, so that
-//! the same failure isn't found again.
+//! Many rounds: Workloads side by side, each with edits of its own. A Workload whose child is wrong is replaced by a new one, so
+//! that the same failure isn't found again.
 
 use std::time::Instant;
 

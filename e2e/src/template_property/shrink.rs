@@ -21,8 +21,8 @@ const DEEPEST: usize = 12;
 /// An edit that fails, and a description for people.
 type Failing = (Pair, String);
 
-/// Shrinks an example of a sort of failure, from the largest parts to the smallest. If its last edit alone doesn't fail, it stays as
-/// it is.
+/// Shrinks an example of a sort of failure, from the largest parts to the smallest. If its last edit alone doesn't fail, it stays
+/// as it is.
 pub(super) async fn shrink<S: Stage>(stage: &mut S, sort: &str, example: &mut Example) -> Result<(), Error> {
     let whole = (example.before.clone(), example.after.clone());
     // A failure that doesn't need the spec before is smaller without it.
