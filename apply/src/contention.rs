@@ -25,7 +25,7 @@ const SHORTEST_CALM: Duration = Duration::from_secs(10);
 /// A field that is taken over again after a longer time than this isn't contested.
 const MEMORY: Duration = Duration::from_mins(10);
 
-const SOMEBODY: &str = "somebody";
+const UNKNOWN: &str = "an unknown manager";
 
 /// The fields of some objects that are contested, or may soon be. `K` identifies an object; a generation is that of
 /// the custom resource that the object belongs to.
@@ -103,7 +103,7 @@ pub struct Contested<K> {
     pub key: K,
     /// The field.
     pub path: FieldPath,
-    /// The manager that took it over last, or `somebody` if that is unknown.
+    /// The manager that took it over last, or `an unknown manager`.
     pub manager: String,
     /// How often it was corrected.
     pub count: u32,
@@ -206,7 +206,7 @@ impl<K: Clone + Ord> Contention<K> {
             let contested = |(path, rounds): (&FieldPath, &Rounds)| Contested {
                 key: key.clone(),
                 path: path.clone(),
-                manager: rounds.manager.clone().unwrap_or_else(|| SOMEBODY.to_owned()),
+                manager: rounds.manager.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
                 count: rounds.count,
                 pause: rounds.pause(),
             };
@@ -364,7 +364,7 @@ mod tests {
         for _ in 0..2 {
             contention.corrected(WEB, 9, [removed(".metadata.labels.team")], now);
         }
-        assert_eq!(contention.contested(now)[0].manager, SOMEBODY);
+        assert_eq!(contention.contested(now)[0].manager, UNKNOWN);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use foldhash::quality::{FoldHasher, RandomState};
 
-/// Nobody outside of this process can foresee which values have the same number.
+/// Outside of this process, no one can predict which values have the same hash.
 static CHANCE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// One number for several.

@@ -4,7 +4,7 @@
 //!
 //! - `observe` gathers what is there, in caches that watches feed;
 //! - [`decide`] is the thinking, as pure functions and machines without I/O: from a [snapshot](decide::snapshot) to the next
-//!   [steps](decide::plan), with [who owns `spec.replicas`](decide::replicas) and [what a child looks like](decide::intent), and the
+//!   [steps](decide::plan), with [who owns `spec.replicas`](decide::replicas) and [the intent of a child](decide::intent), and the
 //!   [course](decide::course) of a pass;
 //! - [`act`] runs a course against the API server, or rehearses it, and remembers the [pace](act::pace);
 //! - [`report`] puts what came of it into the Workload's status and into Events.

@@ -81,8 +81,8 @@ impl Context {
         }
     }
 
-    /// Every Workload is to be reconciled again, whatever is known of it.
-    pub(crate) fn look_again(&self) {
+    /// Every Workload is to be reconciled again, even if nothing seems to have changed.
+    pub(crate) fn reconcile_all(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -57,7 +57,7 @@ impl Observer for CountingObserver {
         if let Err(error) = &write.forecast {
             self.metrics.predicted(child, PredictionOutcome::None);
             if !matches!(error, ForecastError::NoSchema(_)) {
-                // The API server has the last word on it.
+                // The API server decides.
                 debug!(%target, error = with_causes(error), "can't predict a write");
             }
         }

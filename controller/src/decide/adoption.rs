@@ -20,7 +20,7 @@ pub enum AdoptionStep {
     Refuse(String),
     /// First make what others own Baton's.
     Migrate(Migration),
-    /// Apply the intent: nobody is to be retired any more.
+    /// Apply the intent: no manager is left to retire.
     Apply,
 }
 

@@ -426,9 +426,9 @@ impl Course {
             Outcome::Stored { object, effects: stored, verdict } => {
                 effects = stored.clone();
                 effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
-                let is_borne_out =
+                let is_confirmed =
                     |take: &Take| before.as_ref().is_none_or(|before| take.is_confirmed(before, object));
-                effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_borne_out));
+                effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_confirmed));
                 result = Some(self.done(&step, Some(object.clone())));
                 if write.comes_before() {
                     // The way is clear for what was to be applied.
@@ -449,7 +449,7 @@ impl Course {
                 self.to_read.insert(if is_older { Read::Newer(child) } else { Read::Child(child) });
                 self.then = Then::PlanAgain;
                 if step.creates() {
-                    // What is there in its place may decide what the others look like.
+                    // The object that exists instead may change the intents of the others.
                     self.to_write.clear();
                 }
             }
@@ -519,7 +519,7 @@ fn failure(error: &ApiError) -> ChildResult {
     if error.is_rejection() { ChildResult::Rejected(message) } else { ChildResult::Failed(message) }
 }
 
-/// What a write has set right: fields that were taken, and fields that were changed while nobody owned them.
+/// What a write has corrected: fields that were taken over, and fields that were changed while they had no owner.
 fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
     if effects.sets.is_empty() && effects.takes.is_empty() {
         return Vec::new();
@@ -555,12 +555,12 @@ fn lets_scale(step: &Step) -> bool {
 /// though the spec no longer asks for it, may have lost its label before it could be deleted. So may an autoscaler, while there is no
 /// Deployment of this Workload's for it. What else isn't shown is created, which the server refuses where there is an object after all.
 pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
-    let told = |kind: ChildKind| {
+    let reported = |kind: ChildKind| {
         let children = seen.workload.status.iter().flat_map(|status| &status.children);
         children.into_iter().find(|child| child.kind == kind.name()).map(|child| child.state)
     };
     // What isn't wanted is asked for even where it isn't to be touched now: what isn't found is forgotten.
-    let is_meant = |kind: &ChildKind| match told(*kind) {
+    let is_meant = |kind: &ChildKind| match reported(*kind) {
         state if wants(&seen.workload, *kind) => {
             let may_wait = *kind == ChildKind::Autoscaler && seen.own(ChildKind::Deployment).is_none();
             state.is_some_and(|state| state == ChildState::Refused || may_wait) && !held_back.contains(kind)

@@ -48,7 +48,7 @@ pub enum Step {
     Apply {
         /// The child.
         child: ChildKind,
-        /// What it should look like.
+        /// Its intent.
         intent: Intent,
         /// What the live object has to be for the write to count.
         guard: Guard,
@@ -185,7 +185,7 @@ pub fn plan(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Result<Plan, In
     }
     let deletions = deletions(seen, held_back);
     if deletions.iter().any(|step| step.child() == ChildKind::Autoscaler) {
-        // The number is taken back only once nobody scales any more.
+        // The count is taken back only once no manager scales any more.
         return Ok(Plan { steps: deletions, refused: Vec::new(), then: Then::PlanAgain });
     }
     let (adoptions, refused) = adoptions(seen, held_back)?;
@@ -266,7 +266,7 @@ fn adoptions(
     Ok((steps, refused))
 }
 
-/// The apply that makes an object a child. A Deployment comes with the number that it has: whoever is to decide it gets it
+/// The apply that makes an object a child. A Deployment keeps its replica count: the owner that the spec names gets it
 /// from there.
 fn adopt(seen: &Snapshot, child: ChildKind, live: &LiveObject) -> Result<Option<Step>, IntentError> {
     let workload = &seen.workload;
@@ -312,13 +312,13 @@ fn others(
     Ok(steps)
 }
 
-/// Whether the number isn't Baton's.
+/// Whether Baton doesn't own the replica count.
 fn has_let_go(seen: &Snapshot) -> bool {
     seen.replicas().is_some_and(|replicas| !replicas.owners.baton)
 }
 
 enum Movement {
-    /// A write after which the number's owners have to be read again.
+    /// A write after which the owners of the replica count have to be read again.
     Transition(Step),
     /// The Deployment's ordinary apply.
     Rest(Step),

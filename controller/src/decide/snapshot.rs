@@ -12,7 +12,7 @@ use super::{
     replicas::{Autoscaler, Decision, Replicas, Seen, Wanted, Whose, decide, first_number},
 };
 
-/// The number of a Deployment that doesn't say any.
+/// The replica count of a Deployment without `spec.replicas`.
 const SERVERS_DEFAULT: i32 = 1;
 
 /// A Workload and its live children.
@@ -20,9 +20,9 @@ const SERVERS_DEFAULT: i32 = 1;
 pub struct Snapshot {
     /// The Workload.
     pub workload: Arc<Workload>,
-    /// The HorizontalPodAutoscalers that scale the Deployment, whoever made them.
+    /// The HorizontalPodAutoscalers that scale the Deployment, whatever created them.
     pub autoscalers: Vec<Autoscaler>,
-    /// The live objects that bear a child's name, whoever made them.
+    /// The live objects that bear a child's name, whatever created them.
     children: BTreeMap<ChildKind, LiveObject>,
     /// What the live Deployment's `managedFields` say of its replica count.
     replicas: Option<Replicas>,
@@ -44,7 +44,7 @@ impl Snapshot {
         self.workload.uid().unwrap_or_default()
     }
 
-    /// The live object that bears a child's name, whoever made it.
+    /// The live object that has a child's name, whatever created it.
     pub fn child(&self, kind: ChildKind) -> Option<&LiveObject> {
         self.children.get(&kind)
     }
@@ -124,7 +124,7 @@ impl Snapshot {
         (before > 0).then_some(before)
     }
 
-    /// The number to come back to, while the Workload is suspended.
+    /// The replica count to restore, while the Workload is suspended.
     pub fn replicas_to_resume(&self) -> Option<i32> {
         if wanted_replicas(&self.workload) != Wanted::Suspended {
             return None;
@@ -151,7 +151,7 @@ pub fn shard_of(metadata: &ObjectMeta) -> Option<&str> {
     metadata.labels.as_ref()?.get(labels::SHARD).map(String::as_str)
 }
 
-/// Who this Workload wants to decide the number of replicas.
+/// Which owner the spec names for the replica count.
 pub fn wanted_replicas(workload: &Workload) -> Wanted {
     if workload.spec.suspend == Some(true) { Wanted::Suspended } else { wanted_when_resumed(workload) }
 }

@@ -145,7 +145,7 @@ impl Operator {
             let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
             let every = context.clone();
-            let again = once_and_again(sighups, again).inspect(move |()| every.look_again());
+            let again = once_and_again(sighups, again).inspect(move |()| every.reconcile_all());
             let controller = controller(touched, workloads, again, args.concurrency);
             let controller = controller.graceful_shutdown_on(shutdown.clone().begun());
             tokio::select! {

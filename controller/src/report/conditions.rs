@@ -138,7 +138,7 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
         return ConditionDraft::unknown(condition::APPLIED, mode, message);
     }
     let in_state = |state| children.iter().filter(move |child| child.state == state);
-    let told = |state| -> String {
+    let message = |state| -> String {
         let messages: Vec<String> = in_state(state)
             .map(|child| format!("{}: {}", child.kind, child.message.as_deref().unwrap_or("no reason given")))
             .collect();
@@ -152,7 +152,7 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
     ];
     for (state, reason) in reasons {
         if in_state(state).next().is_some() {
-            return ConditionDraft::new(condition::APPLIED, false, reason, told(state));
+            return ConditionDraft::new(condition::APPLIED, false, reason, message(state));
         }
     }
     let kinds: Vec<&str> = in_state(ChildState::Applied).map(|child| child.kind.as_str()).collect();

@@ -202,7 +202,7 @@ fn contested_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option
         status.conditions.iter().find(|known| known.type_ == condition::CONTESTED).cloned()
     };
     match (contested(previous), contested(status)) {
-        (None, Some(fight)) => Some(warning("Contested", "Apply", fight.message)),
+        (None, Some(contested)) => Some(warning("Contested", "Apply", contested.message)),
         (Some(_), None) => {
             let note = "the contention is over: Baton corrects without pauses again".to_owned();
             Some(normal("ContentionOver", "Apply", note))

@@ -207,7 +207,7 @@ impl Scene {
     /// Makes the operator reconcile all its Workloads, of which there are this many, and waits until it has.
     pub async fn reconcile_all(&self, workloads: u64) {
         let before = self.at_rest().await;
-        self.operator.look_again().unwrap();
+        self.operator.reconcile_all().unwrap();
         self.passes_to_end(before + workloads).await;
     }
 

@@ -296,7 +296,7 @@ async fn a_shard_without_watches_writes_nothing_of_a_workload_that_has_moved(clu
     scene.apply("b", 1).await;
     scene.is_with("b", 1).await;
     let before = scene.writes_of("a").len();
-    a.look_again().unwrap();
+    a.reconcile_all().unwrap();
     let refused =
         |entry: &AuditEntry| entry.code == Some(409) && entry.resource.as_deref() != Some("workloads");
     eventually("the writes of the shard without watches to be refused", async || {

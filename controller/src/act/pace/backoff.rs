@@ -56,7 +56,7 @@ impl Backoff {
 
     /// When the first child is to be tried again of those that were held back when a pass `begun`, or failed since. It may be
     /// over already: what ended while the pass was under way did so without the pass.
-    pub fn next_look(&self, generation: i64, begun: Instant) -> Option<Instant> {
+    pub fn next_pass(&self, generation: i64, begun: Instant) -> Option<Instant> {
         self.pausing(generation, begun).map(|(_, retry_at)| retry_at).min()
     }
 
@@ -99,9 +99,9 @@ mod tests {
         backoff.failed(CHILD, 1, now);
         for begun in [now, now + FIRST / 2] {
             assert_eq!(backoff.held_back(1, begun), BTreeSet::from([CHILD]));
-            assert_eq!(backoff.next_look(1, begun), Some(now + FIRST));
+            assert_eq!(backoff.next_pass(1, begun), Some(now + FIRST));
         }
-        assert_eq!(backoff.next_look(1, now + FIRST), None, "this pass tries it itself");
+        assert_eq!(backoff.next_pass(1, now + FIRST), None, "this pass tries it itself");
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
             backoff.failed(CHILD, 1, now);
         }
         assert_eq!(backoff.held_back(2, now), BTreeSet::new());
-        assert_eq!(backoff.next_look(2, now), None);
+        assert_eq!(backoff.next_pass(2, now), None);
         assert_eq!(backoff.failed(CHILD, 2, now), FIRST);
     }
 
@@ -120,7 +120,7 @@ mod tests {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         backoff.failed(CHILD, 1, now);
         backoff.succeeded(CHILD);
-        assert_eq!(backoff.next_look(1, now), None);
+        assert_eq!(backoff.next_pass(1, now), None);
         assert_eq!(backoff.failed(CHILD, 1, now), FIRST);
     }
 }

@@ -207,7 +207,7 @@ impl WorkloadPace {
         }
     }
 
-    /// Whether this spec isn't the one that was seen last, though nobody has written one since.
+    /// Whether this spec isn't the one that was seen last, though no other was written since.
     pub fn changed_by_itself(&mut self, generation: i64, spec: u64) -> bool {
         let before = self.spec.replace((generation, spec));
         before.is_some_and(|before| before.0 == generation && before.1 != spec)
@@ -352,7 +352,7 @@ impl WorkloadPace {
     /// where the next change is waited for.
     pub fn next_pass(&self, pass: &PassEnd, begun: Instant, now: Instant) -> Option<Duration> {
         let moments = [
-            self.backoff.next_look(pass.generation, begun),
+            self.backoff.next_pass(pass.generation, begun),
             self.contention.next_pass(begun),
             (pass.mode == Mode::Enforce).then(|| self.resync.due()),
         ];
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_failed_is_left_alone_for_a_pause_and_then_tried_again() {
+    fn a_failed_child_is_retried_after_a_pause() {
         let now = Instant::now();
         let mut record = record(now);
         let rejected = BTreeMap::from([(CHILD, ChildResult::Rejected("no".to_owned()))]);
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_that_end_early_follow_each_other_ever_more_slowly() {
+    fn passes_that_end_early_are_repeated_after_longer_and_longer_pauses() {
         let mut record = record(Instant::now());
         let pauses: Vec<u64> = (0..9).map(|_| record.pass_failed().as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_somebody_elses_is_looked_at_again_since_no_watch_reports_that_it_went() {
+    fn an_object_of_another_owner_is_read_again_since_no_watch_reports_its_deletion() {
         let now = Instant::now();
         let mut record = record(now);
         let refusal =
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_within_a_moment_is_written_once_and_nothing_waits_for_long() {
+    fn changes_within_a_moment_are_written_once_and_no_change_waits_for_long() {
         let now = Instant::now();
         let mut record = record(now);
         let news = |haste| News { haste, contested: None, matters: false };
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_would_see_what_the_last_one_saw_has_nothing_to_do_before_its_time_comes() {
+    fn a_pass_over_unchanged_objects_has_nothing_to_do_before_it_is_due() {
         let now = Instant::now();
         let mut record = record(now);
         let seen = Seen { all: 7, decisive: 7, urgent: 7 };
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_around_a_workload_within_a_moment_is_looked_at_once_and_its_spec_at_once() {
+    fn changes_of_children_within_a_moment_are_one_pass_and_a_change_of_the_spec_is_immediate() {
         let now = Instant::now();
         let mut record = record(now);
         let seen = Seen { all: 1, decisive: 1, urgent: 1 };
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_to_be_written_where_all_that_decides_about_it_was_found_well() {
+    fn no_write_is_due_where_all_its_inputs_were_found_settled() {
         let now = Instant::now();
         let seen = Seen { all: 1, decisive: 1, urgent: 1 };
         let is_well = |was_well, sees| {
@@ -582,21 +582,21 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_can_wait_keeps_its_turn_whatever_happens_before() {
+    fn a_write_that_can_wait_keeps_its_turn() {
         let now = Instant::now();
         let mut pace = Pace::new(HOUR, WriteRate::new(NonZeroU32::MIN, now));
         let mut may_wait = |now| pace.write_may_wait(key(), "u", now);
-        assert_eq!(may_wait(now), None, "nobody else writes");
+        assert_eq!(may_wait(now), None, "no other pass writes");
         pace.rate.take(now);
         let mut may_wait = |now| pace.write_may_wait(key(), "u", now);
         assert_eq!(may_wait(now), Some(3 * SECOND));
         assert_eq!(may_wait(now + SECOND), Some(2 * SECOND));
         assert_eq!(may_wait(now + 3 * SECOND), None);
-        assert_eq!(may_wait(now + 3 * SECOND), None, "its turn is over, and nobody else waits");
+        assert_eq!(may_wait(now + 3 * SECOND), None, "its turn is over, and no other pass waits");
     }
 
     #[test]
-    fn a_workload_is_forgotten_when_it_goes_and_when_another_takes_its_name() {
+    fn a_workload_is_forgotten_when_it_is_deleted_or_its_name_is_reused() {
         let now = Instant::now();
         let mut pace = Pace::new(HOUR, WriteRate::new(NonZeroU32::MIN, now));
         contested(pace.of(key(), "u", now), now);

@@ -1,14 +1,14 @@
-//! How fast Baton writes, so that a change of all Workloads starves nobody else.
+//! How fast Baton writes, so that a change of all Workloads doesn't starve other work.
 //!
 //! What can't wait, such as a handover under way, is written at the next moment there is. What can wait begins only when nothing else
-//! does; otherwise its pass ends, and comes back in a turn of its own. So the passes that run are few, and hold nobody up for long.
+//! does; otherwise its pass ends, and comes back in a turn of its own. So the passes that run are few, and none is delayed for long.
 
 use std::{
     num::NonZeroU32,
     time::{Duration, Instant},
 };
 
-/// For how long the moments are kept that nobody has used.
+/// For how long unused turns are kept.
 const BURST: Duration = Duration::from_secs(1);
 /// How many writes a pass has that comes back in its turn: a child and the status, most often.
 const WRITES_OF_A_TURN: u32 = 2;
@@ -37,7 +37,7 @@ impl WriteRate {
         moment.saturating_duration_since(now)
     }
 
-    /// The turn of a pass that can wait; none where it needn't, since nobody else writes.
+    /// The turn of a pass that can wait; none where it needn't, since no other pass writes.
     pub fn turn(&mut self, now: Instant) -> Option<Instant> {
         if self.next.max(self.last_turn) <= now {
             return None;
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_wait_begins_when_nobody_writes_and_else_in_a_turn_of_its_own() {
+    fn a_pass_that_can_wait_starts_at_once_if_no_other_writes_and_else_in_its_turn() {
         let now = Instant::now();
         let mut rate = ten_a_second(now);
         assert_eq!(rate.turn(now), None);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_wait_passes_all_that_waits_for_its_turn() {
+    fn a_write_that_cannot_wait_overtakes_those_that_wait() {
         let now = Instant::now();
         let mut rate = ten_a_second(now);
         rate.take(now);

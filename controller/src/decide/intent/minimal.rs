@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_stays_for_the_server_to_refuse() {
+    fn a_text_that_is_no_quantity_stays_for_the_server_to_reject() {
         let template =
             json!({"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "lots"}}}]}});
         assert_eq!(minimal_template(template.clone()), template);

@@ -1,4 +1,4 @@
-//! What each child should look like: complete and minimal intents.
+//! The intent of each child: complete and minimal.
 //!
 //! An intent holds every field that Baton wants to own and nothing else: no nulls, no empty lists, no empty maps, and
 //! nothing that the server fills in. Pure functions of the Workload and of the [`Selector`] of its pods, the one thing that a
@@ -32,7 +32,7 @@ impl Intent {
         &self.0
     }
 
-    /// With the number of replicas to come back to, as an annotation: written by the apply that takes them away, so that no crash
+    /// With the replica count to restore, as an annotation: written by the apply that sets 0, so that no crash
     /// comes between.
     #[must_use]
     pub fn with_replicas_to_resume(mut self, replicas: Option<i32>) -> Self {
@@ -59,7 +59,7 @@ pub struct IntentError {
     pub source: serde_json::Error,
 }
 
-/// The intent of a child, of the Deployment with the number that the spec says; absent where the Workload doesn't ask for
+/// The intent of a child, of the Deployment with the replica count of the spec; absent where the Workload doesn't ask for
 /// one.
 ///
 /// # Errors

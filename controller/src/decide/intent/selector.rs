@@ -65,7 +65,7 @@ impl Selector {
         selector
     }
 
-    /// In the form of `kubectl --selector`; absent where it has an operator that nobody knows.
+    /// In the form of `kubectl --selector`; absent where it has an unknown operator.
     pub fn to_text(&self) -> Option<String> {
         Parsed::try_from(self.selector.clone()).ok().map(|parsed| parsed.to_string())
     }

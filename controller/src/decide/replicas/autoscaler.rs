@@ -28,8 +28,8 @@ impl Autoscaler {
         self.controller.as_ref().is_some_and(|(_, controller)| controller == uid)
     }
 
-    /// Whether it does nothing while the number is zero. An autoscaler that may not choose zero itself takes it for a wish to
-    /// be left out; whoever controls the autoscaler, as KEDA does, may bring the number back all the same.
+    /// Whether it does nothing while the count is zero. To an autoscaler that may not choose zero itself, zero means that it is
+    /// turned off; a controller of the autoscaler, such as KEDA, may still raise the count.
     pub fn rests_at_zero(&self) -> bool {
         self.min_replicas > 0 && self.controller.is_none()
     }

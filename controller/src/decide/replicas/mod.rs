@@ -94,7 +94,7 @@ pub enum State {
     },
     /// Baton alone: if it released the field, the server would reset it.
     Held,
-    /// Nobody: it is the server's default, or a leftover.
+    /// No manager: it is the server's default, or a leftover.
     Unheld,
 }
 
@@ -197,7 +197,7 @@ fn create(wanted: Wanted, before: Option<i32>) -> Decision {
 fn hand_over(replicas: &Replicas, start: i32) -> Move {
     match replicas.state() {
         State::Held if replicas.count == 0 && start > 0 => Move::Claim(start),
-        // Where nobody owns the count, as after a scale to zero, the API server doesn't record who scales it next either.
+        // Where no manager owns the count, as after a scale to zero, the API server doesn't record who scales it next either.
         State::Held | State::Unheld => Move::HandOver(replicas.count),
         State::Scaled { .. } if replicas.owners.scale.is_empty() => Move::HandOver(replicas.count),
         _ => Move::LeaveOut,

@@ -9,7 +9,7 @@ const ALL: [Wanted; 5] = [Wanted::Number(3), Wanted::HandsOff, Wanted::Suspended
 
 /// A Deployment with so many replicas that these managers hold, each named by one letter: Baton, the temporary one, an
 /// autoscaler by its scale subresource, another one.
-fn held_by(managers: &str, replicas: i32) -> Replicas {
+fn owned_by(managers: &str, replicas: i32) -> Replicas {
     let entry = |letter| {
         let (manager, operation, subresource) = match letter {
             'b' => ("baton", "Apply", None),
@@ -45,16 +45,16 @@ fn decision(wanted: Wanted, live: &Replicas, own_autoscaler: bool, others: &[Aut
 }
 
 fn next(wanted: Wanted, managers: &str, own_autoscaler: bool) -> Move {
-    decision(wanted, &held_by(managers, 5), own_autoscaler, &[]).next
+    decision(wanted, &owned_by(managers, 5), own_autoscaler, &[]).next
 }
 
 fn phase(wanted: Wanted, managers: &str, own_autoscaler: bool) -> HandoverPhase {
-    decision(wanted, &held_by(managers, 5), own_autoscaler, &[]).phase
+    decision(wanted, &owned_by(managers, 5), own_autoscaler, &[]).phase
 }
 
 #[test]
-fn the_state_is_the_first_that_fits_of_those_who_hold_the_number() {
-    let state = |managers: &str| State::of(Some(&held_by(managers, 5)));
+fn the_first_matching_owner_decides_the_state() {
+    let state = |managers: &str| State::of(Some(&owned_by(managers, 5)));
     assert_eq!(state("b"), State::Held);
     assert_eq!(state("bt"), State::HandingOver { baton: true });
     assert_eq!(state("t"), State::HandingOver { baton: false });
@@ -63,7 +63,7 @@ fn the_state_is_the_first_that_fits_of_those_who_hold_the_number() {
     assert_eq!(state("to"), State::Other { baton: false });
     assert_eq!(state(""), State::Unheld);
     assert_eq!(
-        State::of(Some(&held_by("", 0))),
+        State::of(Some(&owned_by("", 0))),
         State::Scaled { baton: false },
         "a scale to zero has no owner"
     );
@@ -71,7 +71,7 @@ fn the_state_is_the_first_that_fits_of_those_who_hold_the_number() {
 }
 
 #[test]
-fn a_deployment_that_is_not_there_is_created_with_the_number_its_owner_starts_from() {
+fn a_new_deployment_has_the_replica_count_its_owner_starts_from() {
     let created = |wanted, before| {
         decide(wanted, &Seen { deployment: None, own_autoscaler: false, others: &[], before }).next
     };
@@ -87,23 +87,23 @@ fn a_deployment_that_is_not_there_is_created_with_the_number_its_owner_starts_fr
 }
 
 #[test]
-fn a_suspended_number_is_taken_as_it_is_before_it_goes_to_zero() {
+fn a_suspended_count_is_taken_over_as_it_is_before_it_becomes_zero() {
     assert_eq!(next(Wanted::Suspended, "s", true), Move::LeaveOut, "its autoscaler goes first");
     assert_eq!(next(Wanted::Suspended, "s", false), Move::Claim(5));
     assert_eq!(next(Wanted::Suspended, "b", false), Move::Set(0));
     assert_eq!(phase(Wanted::Suspended, "b", false), HandoverPhase::Suspended);
     let (hpa, keda) = (autoscaler("a", None), autoscaler("keda-hpa-web", Some("ScaledObject")));
     let under = |other: &Autoscaler| {
-        decision(Wanted::Suspended, &held_by("s", 5), false, std::slice::from_ref(other))
+        decision(Wanted::Suspended, &owned_by("s", 5), false, std::slice::from_ref(other))
     };
     assert_eq!(under(&hpa).next, Move::Claim(5), "at zero it does nothing");
     assert_eq!((under(&keda).next, under(&keda).phase), (Move::LeaveOut, HandoverPhase::AutoscalerConflict));
 }
 
 #[test]
-fn whoever_decides_after_a_suspension_finds_the_number_before() {
+fn after_a_suspension_the_next_owner_finds_the_count_from_before() {
     let resumed = |wanted, before| {
-        let zero = held_by("b", 0);
+        let zero = owned_by("b", 0);
         let seen = Seen { deployment: Some(&zero), own_autoscaler: false, others: &[], before };
         decide(wanted, &seen).next
     };
@@ -114,36 +114,36 @@ fn whoever_decides_after_a_suspension_finds_the_number_before() {
 }
 
 #[test]
-fn baton_hands_the_live_number_over_before_it_lets_go() {
+fn baton_hands_the_live_count_over_before_it_releases_it() {
     assert_eq!(next(OWN, "b", false), Move::HandOver(5));
     assert_eq!(next(OWN, "bt", false), Move::LeaveOut);
     assert_eq!(next(OWN, "t", false), Move::LeaveOut);
 }
 
 #[test]
-fn baton_lets_go_at_once_where_somebody_else_holds_the_number_already() {
+fn baton_releases_the_count_at_once_if_another_manager_owns_it_too() {
     assert_eq!(next(OWN, "bs", true), Move::LeaveOut);
     assert_eq!(next(OWN, "bo", true), Move::LeaveOut);
 }
 
 #[test]
-fn a_number_that_nobody_holds_is_lent_so_that_its_next_owner_shows() {
+fn a_count_without_an_owner_gets_the_temporary_manager_so_that_its_next_owner_is_recorded() {
     assert_eq!(next(OWN, "", true), Move::HandOver(5));
     assert_eq!(next(EXTERNAL, "", false), Move::HandOver(5));
     assert_eq!(
-        decision(EXTERNAL, &held_by("", 0), false, &[]).next,
+        decision(EXTERNAL, &owned_by("", 0), false, &[]).next,
         Move::HandOver(0),
         "it was scaled to zero"
     );
-    assert_eq!(decision(Wanted::HandsOff, &held_by("", 0), false, &[]).next, Move::LeaveOut);
+    assert_eq!(decision(Wanted::HandsOff, &owned_by("", 0), false, &[]).next, Move::LeaveOut);
     let kedas = [autoscaler("keda-hpa-web", Some("ScaledObject"))];
-    let next = decision(Wanted::Number(3), &held_by("", 0), false, &kedas).next;
-    assert_eq!(next, Move::LeaveOut, "somebody else's zero isn't fought about");
+    let next = decision(Wanted::Number(3), &owned_by("", 0), false, &kedas).next;
+    assert_eq!(next, Move::LeaveOut, "another manager's zero isn't contested");
 }
 
 #[test]
-fn a_zero_of_batons_is_handed_over_only_if_the_spec_says_zero() {
-    let zero = held_by("b", 0);
+fn batons_zero_is_handed_over_only_if_the_spec_says_zero() {
+    let zero = owned_by("b", 0);
     assert_eq!(decision(OWN, &zero, false, &[]).next, Move::Claim(2));
     let wanted = Wanted::Autoscaler { start: 0, whose: Whose::Own { min_replicas: 2 } };
     assert_eq!(decision(wanted, &zero, false, &[]).next, Move::HandOver(0));
@@ -151,35 +151,38 @@ fn a_zero_of_batons_is_handed_over_only_if_the_spec_says_zero() {
 }
 
 #[test]
-fn the_phase_names_what_is_waited_for() {
+fn the_phase_shows_what_the_handover_waits_for() {
     assert_eq!(phase(OWN, "t", true), HandoverPhase::HandoverPending);
     assert_eq!(phase(OWN, "s", true), HandoverPhase::HandedOver);
     assert_eq!(phase(OWN, "s", false), HandoverPhase::AutoscalerMissing);
     assert_eq!(phase(OWN, "o", true), HandoverPhase::OwnedByOther);
-    assert_eq!(phase(EXTERNAL, "s", false), HandoverPhase::HandedOver, "somebody may scale by hand");
+    assert_eq!(phase(EXTERNAL, "s", false), HandoverPhase::HandedOver, "a user may scale");
     assert_eq!(phase(Wanted::Number(5), "b", false), HandoverPhase::Fixed);
     assert_eq!(phase(Wanted::Number(5), "s", false), HandoverPhase::TakingBack);
     assert_eq!(phase(Wanted::HandsOff, "s", false), HandoverPhase::Unmanaged);
 }
 
 #[test]
-fn every_phase_but_those_at_rest_says_what_it_waits_for() {
+fn every_phase_reports_what_it_waits_for_except_those_at_rest() {
     use HandoverPhase::{Fixed, HandedOver, Unmanaged};
     for wanted in ALL {
         for managers in ["", "b", "t", "bt", "s", "bs", "bts", "o", "bo"] {
             for (own, others) in [(false, 0), (true, 0), (false, 1), (false, 2)] {
                 let others = &[autoscaler("a", None), autoscaler("b", None)][..others];
-                let told = decision(wanted, &held_by(managers, 5), own, others);
-                let at_rest = matches!(told.phase, Fixed | HandedOver | Unmanaged);
-                assert!(told.waiting_for.is_some() || at_rest, "{wanted:?}, held by {managers:?}: {told:?}");
+                let decided = decision(wanted, &owned_by(managers, 5), own, others);
+                let at_rest = matches!(decided.phase, Fixed | HandedOver | Unmanaged);
+                assert!(
+                    decided.waiting_for.is_some() || at_rest,
+                    "{wanted:?}, owned by {managers:?}: {decided:?}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn a_zero_stops_an_autoscaler_unless_it_may_choose_zero_or_somebody_controls_it() {
-    let zero = held_by("s", 0);
+fn a_zero_stops_an_autoscaler_unless_it_may_choose_zero_or_has_a_controller() {
+    let zero = owned_by("s", 0);
     let phase = |wanted, own, others: &[Autoscaler]| decision(wanted, &zero, own, others).phase;
     assert_eq!(phase(OWN, true, &[]), HandoverPhase::AutoscalerDisabled);
     let from_zero = Wanted::Autoscaler { start: 0, whose: Whose::Own { min_replicas: 0 } };
@@ -191,9 +194,9 @@ fn a_zero_stops_an_autoscaler_unless_it_may_choose_zero_or_somebody_controls_it(
 }
 
 #[test]
-fn more_autoscalers_than_the_spec_tells_of_are_a_conflict() {
+fn more_autoscalers_than_the_spec_names_are_a_conflict() {
     let two = [autoscaler("a", None), autoscaler("b", None)];
-    let phase = |wanted, managers, others| decision(wanted, &held_by(managers, 5), false, others);
+    let phase = |wanted, managers, others| decision(wanted, &owned_by(managers, 5), false, others);
     let own = phase(OWN, "s", &two[..1]);
     assert_eq!(own.phase, HandoverPhase::AutoscalerConflict);
     assert!(own.waiting_for.unwrap().contains("HorizontalPodAutoscaler a"));
@@ -204,13 +207,13 @@ fn more_autoscalers_than_the_spec_tells_of_are_a_conflict() {
 }
 
 #[test]
-fn on_the_way_back_the_autoscaler_goes_first() {
+fn on_the_way_back_the_autoscaler_is_deleted_first() {
     assert_eq!(next(Wanted::Number(3), "s", true), Move::LeaveOut);
     assert_eq!(next(Wanted::Number(3), "bs", true), Move::Wait);
 }
 
 #[test]
-fn on_the_way_back_the_live_number_is_taken_before_the_others_are_released() {
+fn on_the_way_back_the_live_count_is_taken_over_before_the_other_owners_release_it() {
     assert_eq!(next(Wanted::Number(3), "s", false), Move::Claim(5));
     assert_eq!(next(Wanted::Number(3), "t", false), Move::Claim(5));
     assert_eq!(next(Wanted::Number(3), "bts", false), Move::ReleaseTemporary);
@@ -219,9 +222,9 @@ fn on_the_way_back_the_live_number_is_taken_before_the_others_are_released() {
 }
 
 #[test]
-fn a_number_that_anothers_autoscaler_holds_is_not_fought_about() {
+fn a_count_that_anothers_autoscaler_owns_is_not_contested() {
     let others = [autoscaler("a", None)];
-    let next = |managers| decision(Wanted::Number(3), &held_by(managers, 5), false, &others).next;
+    let next = |managers| decision(Wanted::Number(3), &owned_by(managers, 5), false, &others).next;
     for managers in ["s", "bs", "t"] {
         assert_eq!(next(managers), Move::LeaveOut, "held by {managers}");
     }
@@ -229,7 +232,7 @@ fn a_number_that_anothers_autoscaler_holds_is_not_fought_about() {
 }
 
 #[test]
-fn without_number_and_autoscaler_the_number_is_left_alone_but_never_dropped() {
+fn without_replicas_and_autoscaling_the_live_count_stays() {
     assert_eq!(next(Wanted::HandsOff, "b", false), Move::HandOver(5));
     for managers in ["", "t", "s", "bt", "bs", "o"] {
         assert_eq!(next(Wanted::HandsOff, managers, false), Move::LeaveOut, "held by {managers:?}");
@@ -237,12 +240,12 @@ fn without_number_and_autoscaler_the_number_is_left_alone_but_never_dropped() {
 }
 
 #[test]
-fn in_no_state_does_baton_leave_out_a_number_that_it_alone_holds() {
+fn baton_never_leaves_out_a_count_that_it_alone_owns() {
     let others = [autoscaler("a", None), autoscaler("b", None)];
     for wanted in ALL {
         for own in [false, true] {
             for others in [&others[..0], &others[..1], &others[..]] {
-                let next = decision(wanted, &held_by("b", 5), own, others).next;
+                let next = decision(wanted, &owned_by("b", 5), own, others).next;
                 assert_ne!(next, Move::LeaveOut, "{wanted:?}, own: {own}, others: {others:?}");
             }
         }
