@@ -24,7 +24,7 @@ struct Cli {
     /// How many times a disturbance may happen: edits, scalings, by-hand, rogue, others, losses, crashes, late, resyncs or deletions.
     #[arg(long, value_name = "NAME=TIMES")]
     budget: Vec<Allowance>,
-    /// Put this mistake into the operator, and print the trace that it leads to.
+    /// Put this fault into the operator, and print the trace that it leads to.
     #[arg(long, value_name = "FAULT")]
     fault: Option<Fault>,
 }

@@ -24,7 +24,7 @@ struct Cli {
     /// How many minutes to run.
     #[arg(long)]
     minutes: Option<u64>,
-    /// Put this mistake into the operator, and print the first run that breaks a promise.
+    /// Put this fault into the operator, and print the first run that breaks a promise.
     #[arg(long, value_name = "FAULT")]
     fault: Option<Fault>,
     /// Don't shrink a run that breaks a promise.

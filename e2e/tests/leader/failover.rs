@@ -63,14 +63,14 @@ impl Scene {
     /// `a` is paused while it waits for the response to the temporary manager's write. So no other write is on its way to a socket,
     /// where it couldn't be stopped.
     async fn paused_in_a_handover(cluster: &Cluster) -> Self {
-        let (begin, begun) = oneshot::channel();
+        let (started, starts) = oneshot::channel();
         let (pause, paused) = oneshot::channel();
         let scene = Self::before_a_handover(cluster, move || {
-            let _ = begin.send(());
+            let _ = started.send(());
             Action::behind(paused.map(drop))
         });
         let scene = scene.await;
-        tokio::time::timeout(PATIENCE, begun).await.expect("the handover to begin in time").unwrap();
+        tokio::time::timeout(PATIENCE, starts).await.expect("the handover to begin in time").unwrap();
         scene.a.process().pause().unwrap();
         pause.send(()).unwrap();
         scene
