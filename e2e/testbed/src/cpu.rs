@@ -5,7 +5,7 @@ use std::{io, path::PathBuf, time::Duration};
 use crate::Error;
 
 /// The processor's time that a process has had up to now, in user mode and in the system, all its threads together. The
-/// system counts it in ticks, of which a second mostly has a hundred: a shorter span can't be told apart.
+/// system counts it in ticks, of which a second mostly has a hundred: a shorter span can't be measured.
 pub fn cpu_time(pid: u32) -> Result<Duration, Error> {
     let path = PathBuf::from(format!("/proc/{pid}/stat"));
     let stat = std::fs::read_to_string(&path).map_err(Error::file("read", &path))?;

@@ -35,7 +35,7 @@ pub enum Error {
         needed: String,
         /// What is wrong with what was found.
         problem: String,
-        /// The names that are looked for in `KUBEBUILDER_ASSETS`.
+        /// The names that are expected in `KUBEBUILDER_ASSETS`.
         binaries: String,
     },
     /// A command failed, such as that of a build.
@@ -53,7 +53,7 @@ pub enum Error {
     /// A certificate or key could not be made.
     #[error("can't make the certificate of {subject}")]
     Certificate {
-        /// Whom it is for.
+        /// Its user.
         subject: String,
         /// The reason.
         source: rcgen::Error,

@@ -1,4 +1,4 @@
-//! A temporary folder that goes when its owner does, in whatever way that ends. It doesn't know what lies in it.
+//! A temporary folder that is removed when its owner ends, also if the owner is killed.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! Somebody who cleans up after an owner that ended without doing it. It doesn't know what there is to clean.
+//! A process that cleans up after an owner that ended without doing so. What there is to clean is up to the owner.
 
 use std::{
     ffi::OsStr,
@@ -37,7 +37,7 @@ impl Janitor {
     /// Sends it home: the owner cleans up itself, or not at all.
     pub(crate) fn dismiss(&mut self) {
         if let Some(mut pipe) = self.0.stdin.take() {
-            // Fails only if the janitor was killed by somebody else.
+            // Fails only if the janitor was killed from outside.
             let _ = pipe.write_all(b"\n");
         }
         let _ = self.0.wait();

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{Error, pki::Identity};
 
-/// How a client proves who it is.
+/// How a client authenticates.
 pub(crate) enum Credential<'a> {
     /// A client certificate.
     Certificate(&'a Identity),
@@ -94,7 +94,7 @@ pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
     connect(path, config(path).await?)
 }
 
-/// A client for the same server that proves to be nobody by itself, and sends each request once. It belongs to the current
+/// A client for the same server without credentials of its own, which sends each request once. It belongs to the current
 /// tokio runtime.
 pub(crate) async fn anonymous_client(path: &Path) -> Result<Client, Error> {
     let mut config = config(path).await?;
@@ -104,7 +104,7 @@ pub(crate) async fn anonymous_client(path: &Path) -> Result<Client, Error> {
     connect(path, config)
 }
 
-/// As [`client`], with a client that sends each request once: whoever has it tries again in its own way.
+/// As [`client`], with a client that sends each request once: retries are up to its user.
 pub(crate) async fn impatient_client(path: &Path) -> Result<Client, Error> {
     let mut config = config(path).await?;
     config.default_retry = false;

@@ -57,7 +57,7 @@ impl Kubectl {
         self
     }
 
-    /// Somebody else's kubeconfig.
+    /// Another kubeconfig.
     #[must_use]
     pub fn kubeconfig(mut self, path: &Path) -> Self {
         path.clone_into(&mut self.kubeconfig);
@@ -89,7 +89,7 @@ impl Kubectl {
     }
 }
 
-/// A nameless file instead of a pipe: nobody has to write while kubectl reads.
+/// A nameless file instead of a pipe, so that nothing has to be written while kubectl reads.
 fn input(text: &str) -> Result<Stdio, Error> {
     let file = || {
         let mut file = tempfile::tempfile()?;

@@ -13,7 +13,7 @@ struct Sample {
 }
 
 impl Metrics {
-    /// The sum of all samples of this name that have these labels, whatever others they have; zero if there is none, as
+    /// The sum of all samples of this name that have these labels, among others; zero if there is none, as
     /// of a counter that nothing has happened to.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&Sample| {
@@ -48,7 +48,7 @@ impl Metrics {
     }
 }
 
-/// `name value` or `name{label="text",…} value`, and after that whatever there may be.
+/// `name value` or `name{label="text",…} value`, and after that anything.
 fn sample(line: &str) -> Option<Sample> {
     let (name, mut rest) = line.split_at(line.find(['{', ' '])?);
     let mut labels = Vec::new();

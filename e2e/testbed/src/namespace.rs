@@ -14,9 +14,9 @@ use kube::{
 
 use crate::{Error, kubeconfig};
 
-/// A namespace that nobody else uses.
+/// A namespace for one test.
 ///
-/// Dropping it deletes it, without waiting until everything in it is gone, where somebody has to live with what is left: in a
+/// Dropping it deletes it, without waiting until everything in it is gone, where leftovers would matter: in a
 /// cluster that was given, and on a real node. Elsewhere it stays until its cluster ends: to delete it the controllers ask the
 /// API server for objects of every kind there is, which was a fifth of its work in a run of all tests. Only its autoscalers are
 /// deleted, since each of them costs requests every second.
@@ -45,7 +45,7 @@ enum Deleted {
 }
 
 impl Namespace {
-    /// The namespace of this name. `may_stay` says whether nobody minds what is left in it.
+    /// The namespace of this name. `may_stay` says whether leftovers in it don't matter.
     pub(crate) fn new(name: String, kubeconfig: PathBuf, may_stay: bool) -> Self {
         let deleted = if may_stay { Deleted::Autoscalers } else { Deleted::Namespace };
         Self { name, kubeconfig, on_drop: Some(deleted) }

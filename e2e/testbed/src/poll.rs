@@ -56,7 +56,7 @@ pub async fn wait_for<T, E: From<Error>>(
     outcome.await.unwrap_or_else(late)
 }
 
-/// Whether `holds` comes true within `limit`, for who can't await. Blocks the thread.
+/// Whether `holds` comes true within `limit`, for callers that can't await. Blocks the thread.
 pub(crate) fn block_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
     loop {

@@ -116,7 +116,7 @@ impl Process {
     /// How the process ended; `None` while it runs.
     pub fn status(&self) -> Option<ExitStatus> {
         let mut state = lock(&self.state);
-        state.look();
+        state.refresh();
         state.status
     }
 
@@ -168,7 +168,7 @@ impl Process {
     fn signal(&self, signal: &str) -> Result<(), Error> {
         // The lock keeps the pid ours: a process that hasn't been waited for keeps its id.
         let mut state = lock(&self.state);
-        state.look();
+        state.refresh();
         if state.status.is_none() {
             Command::new("kill")
                 .args([signal, &self.pid.to_string()])
@@ -184,10 +184,10 @@ impl Process {
         self.status()
     }
 
-    /// Ends the process by SIGKILL and waits for that, which takes no time. `None` if the system can't tell how it ended.
+    /// Ends the process by SIGKILL and waits for that, which takes no time. `None` if the system doesn't know how it ended.
     pub fn kill(&self) -> Option<ExitStatus> {
         let mut state = lock(&self.state);
-        state.look();
+        state.refresh();
         if state.status.is_none() {
             // Fails only if the process has ended meanwhile.
             let _ = state.child.kill();
@@ -197,7 +197,7 @@ impl Process {
         state.status
     }
 
-    /// Lets the process run on when its owner is gone. From now on whoever wants it to end has to kill its pid.
+    /// Lets the process run on when its owner is gone. From now on it ends only if its pid is killed.
     pub fn release(&self) {
         lock(&self.state).dismiss_guard();
     }
@@ -214,7 +214,7 @@ impl Drop for Process {
 
 impl State {
     /// Takes note of the end of the process.
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         if self.status.is_none()
             && let Ok(Some(status)) = self.child.try_wait()
         {

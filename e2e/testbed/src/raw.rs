@@ -100,7 +100,7 @@ pub async fn openapi_document(client: &Client, api_version: &str, folder: &Path)
     let path = format!("/openapi/v3/{root}/{api_version}");
     let text = Request::get(&path).send(client).await?.success(&format!("read {path}"))?;
     let file = folder.join(format!("{}.json", api_version.replace('/', "__")));
-    // Several may ask at the same time: nobody may see half a file.
+    // Several may ask at the same time, and none may see half a file.
     let failed = || Error::file("write", &file);
     let mut temporary = NamedTempFile::new_in(folder).map_err(failed())?;
     temporary.write_all(text.as_bytes()).map_err(failed())?;

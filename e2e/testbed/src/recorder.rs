@@ -1,4 +1,4 @@
-//! Records every stored write of some objects, whoever writes them.
+//! Records every stored write of some objects, by any client.
 //!
 //! A watch delivers each of them, so nothing is missed that lasts only for a moment. Where a watch can't be taken up again,
 //! as after a restart of the API server or a compaction of etcd, the versions in between are asked for one by one; what
@@ -30,7 +30,7 @@ const WATCH: u32 = 290;
 /// An object as one write has left it.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// Its `metadata.resourceVersion`: of all writes, whatever of, the later has the greater one.
+    /// Its `metadata.resourceVersion`: of two writes of any objects, the later has the greater one.
     pub revision: u64,
     /// When it was seen, since the recording began.
     pub at: Duration,
@@ -264,7 +264,7 @@ impl Follower {
         self.version = version;
     }
 
-    /// The writes after the version that is on record, from these objects backwards. Each is looked for just before the one that
+    /// The writes after the version that is on record, from these objects backwards. Each is searched for just before the one that
     /// came after it, which finds all only where there is one object.
     async fn stored_since(&self, now: Vec<DynamicObject>) -> Result<Vec<DynamicObject>, String> {
         if self.target.only.is_none() {
@@ -274,7 +274,7 @@ impl Follower {
         let mut missed = Vec::new();
         let mut next = now;
         loop {
-            // Where there was none, there may have been one before, of which no later one tells.
+            // Where there was none, there may have been one before, which no later one shows.
             let object = next.pop().ok_or("it wasn't there, and may have been before")?;
             let version = number(object.metadata.resource_version.as_deref().unwrap_or_default())?;
             if version <= known {

@@ -1,4 +1,4 @@
-//! What `spec.replicas` of one Deployment has been: each stored write with the replica count and who held it.
+//! What `spec.replicas` of one Deployment has been: each stored write with the replica count and its owners.
 
 use std::{borrow::Borrow, fmt};
 
@@ -39,7 +39,7 @@ impl ReplicaWatch {
 }
 
 /// Every stored value of a Deployment's `spec.replicas`, in the order of the writes. Shown, it has a line for each write
-/// that changed the number or its owners.
+/// that changed the count or its owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaHistory {
     /// `None` is a deletion.
@@ -53,7 +53,7 @@ pub struct ReplicaWrite {
     pub revision: u64,
     /// Its `spec.replicas`.
     pub replicas: i32,
-    /// Who had `spec.replicas` in `managedFields`, in their order.
+    /// The owners of `spec.replicas`, in the order of `managedFields`.
     pub owners: Vec<ReplicaOwner>,
 }
 
@@ -75,7 +75,7 @@ pub struct ReplicaOwner {
 pub struct BelowFloor {
     /// What it should never have been below.
     pub floor: i32,
-    /// The lowest number that was stored.
+    /// The lowest count that was stored.
     pub lowest: i32,
     /// All that was stored.
     pub history: ReplicaHistory,
@@ -88,22 +88,22 @@ impl ReplicaHistory {
         Self { writes: events.iter().map(|event| write(event.borrow())).collect() }
     }
 
-    /// The numbers, each change once. A Deployment that is deleted and created anew with the same number changes nothing.
+    /// The counts, each change once. A Deployment that is deleted and created anew with the same count changes nothing.
     pub fn values(&self) -> Vec<i32> {
         let mut values: Vec<i32> = self.writes().map(|write| write.replicas).collect();
         values.dedup();
         values
     }
 
-    /// The lowest number; `None` if there was no Deployment.
+    /// The lowest count; `None` if there was no Deployment.
     pub fn lowest(&self) -> Option<i32> {
         self.writes().map(|write| write.replicas).min()
     }
 
-    /// Whether no number was below this.
+    /// Whether no count was below this.
     ///
     /// # Errors
-    /// When one was; shown, the error tells all that was stored.
+    /// When one was; shown, the error lists all that was stored.
     pub fn never_below(&self, floor: i32) -> Result<(), BelowFloor> {
         match self.lowest() {
             Some(lowest) if lowest < floor => Err(BelowFloor { floor, lowest, history: self.clone() }),
@@ -111,7 +111,7 @@ impl ReplicaHistory {
         }
     }
 
-    /// What each write has left, those that changed neither the number nor its owners included. A deletion leaves
+    /// What each write has left, those that changed neither the count nor its owners included. A deletion leaves
     /// nothing.
     pub fn writes(&self) -> impl Iterator<Item = &ReplicaWrite> {
         self.writes.iter().flatten()
@@ -137,12 +137,12 @@ impl ReplicaWrite {
 }
 
 impl ReplicaOwner {
-    /// Who applies.
+    /// A manager that applies.
     pub fn apply(manager: &str) -> Self {
         Self { manager: manager.to_owned(), operation: "Apply".to_owned(), subresource: None }
     }
 
-    /// Who writes through the `scale` subresource, in another way than by apply.
+    /// A manager that writes the `scale` subresource, other than by apply.
     pub fn scale(manager: &str) -> Self {
         Self {
             manager: manager.to_owned(),
@@ -187,7 +187,7 @@ impl fmt::Display for ReplicaHistory {
             if before.is_none_or(|old| (old.replicas, &old.owners) != (write.replicas, &write.owners)) {
                 let owners: Vec<String> = write.owners.iter().map(ReplicaOwner::to_string).collect();
                 let owners = if owners.is_empty() { "nobody".to_owned() } else { owners.join(", ") };
-                writeln!(f, "  resourceVersion {}: {} held by {owners}", write.revision, write.replicas)?;
+                writeln!(f, "  resourceVersion {}: {} owned by {owners}", write.revision, write.replicas)?;
             }
             before = Some(write);
         }
@@ -226,22 +226,22 @@ mod tests {
     }
 
     #[test]
-    fn each_change_of_the_number_is_one_value() {
+    fn each_change_of_the_count_is_one_value() {
         assert_eq!(history().values(), [3, 1, 5]);
         assert_eq!(history().lowest(), Some(1));
         assert_eq!(ReplicaHistory::default().lowest(), None);
     }
 
     #[test]
-    fn a_number_below_the_floor_is_told_with_all_that_was_stored_and_its_owners() {
+    fn a_count_below_the_floor_is_reported_with_all_writes_and_their_owners() {
         assert_eq!(history().never_below(1), Ok(()));
-        let told = history().never_below(3).unwrap_err().to_string();
+        let message = history().never_below(3).unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "replicas fell to 1, which is below 3. What was stored:\n  \
-             resourceVersion 7: 3 held by baton (Apply)\n  \
-             resourceVersion 9: 1 held by nobody\n  \
-             resourceVersion 11: 5 held by hpa (Update of scale), baton (Apply)\n"
+             resourceVersion 7: 3 owned by baton (Apply)\n  \
+             resourceVersion 9: 1 owned by nobody\n  \
+             resourceVersion 11: 5 owned by hpa (Update of scale), baton (Apply)\n"
         );
     }
 

@@ -226,7 +226,7 @@ fn a_count_that_anothers_autoscaler_owns_is_not_contested() {
     let others = [autoscaler("a", None)];
     let next = |managers| decision(Wanted::Number(3), &owned_by(managers, 5), false, &others).next;
     for managers in ["s", "bs", "t"] {
-        assert_eq!(next(managers), Move::LeaveOut, "held by {managers}");
+        assert_eq!(next(managers), Move::LeaveOut, "owned by {managers}");
     }
     assert_eq!(next("b"), Move::Set(3), "it hasn't written yet");
 }
@@ -235,7 +235,7 @@ fn a_count_that_anothers_autoscaler_owns_is_not_contested() {
 fn without_replicas_and_autoscaling_the_live_count_stays() {
     assert_eq!(next(Wanted::HandsOff, "b", false), Move::HandOver(5));
     for managers in ["", "t", "s", "bt", "bs", "o"] {
-        assert_eq!(next(Wanted::HandsOff, managers, false), Move::LeaveOut, "held by {managers:?}");
+        assert_eq!(next(Wanted::HandsOff, managers, false), Move::LeaveOut, "owned by {managers:?}");
     }
 }
 

@@ -43,8 +43,9 @@ pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Erro
             packages: 1_000,
         },
     ];
-    let told = format!("etcd, Kubernetes {release} and KWOK; that takes 5 to 10 minutes on two cores");
-    ensure(source, &of_control_plane(cache), &told, &builds, |folder| {
+    let what_it_takes =
+        format!("etcd, Kubernetes {release} and KWOK; that takes 5 to 10 minutes on two cores");
+    ensure(source, &of_control_plane(cache), &what_it_takes, &builds, |folder| {
         for program in Program::MULTI_CALL {
             let link = folder.join(program.name());
             symlink(MULTI_CALL, &link).map_err(Error::file("create", &link))?;
@@ -70,16 +71,16 @@ pub(super) fn program(program: &GoProgram, cache: &Path) -> Result<PathBuf, Erro
         linker_flags: "-s -w".to_owned(),
         packages: *packages,
     };
-    let told = format!("{title}; that takes {takes} on two cores");
-    Ok(ensure(source, &cache.join(name), &told, &[build], |_| Ok(()))?.join(name))
+    let what_it_takes = format!("{title}; that takes {takes} on two cores");
+    Ok(ensure(source, &cache.join(name), &what_it_takes, &[build], |_| Ok(()))?.join(name))
 }
 
-/// The folder below `cache` with `builds`, made now if it isn't there: `told` says to people what it takes, and `finish`
+/// The folder below `cache` with `builds`, made now if it isn't there: `what_it_takes` is printed, and `finish`
 /// adds what isn't built.
 fn ensure(
     source: &Path,
     cache: &Path,
-    told: &str,
+    what_it_takes: &str,
     builds: &[Build<'_>],
     finish: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<PathBuf, Error> {
@@ -100,7 +101,7 @@ fn ensure(
     if done.is_dir() {
         return Ok(done);
     }
-    eprintln!("baton-testbed: building with {}, once: {told}", go.version);
+    eprintln!("baton-testbed: building with {}, once: {what_it_takes}", go.version);
     let began = Instant::now();
     let partial = done.with_extension("partial");
     if partial.exists() {

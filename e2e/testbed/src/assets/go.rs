@@ -16,8 +16,8 @@ use std::{
 use super::Program;
 use crate::Error;
 
-/// How often progress is told.
-const TELL: Duration = Duration::from_secs(10);
+/// How often progress is printed.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How many lines of a failed build are shown.
 const SHOWN: usize = 40;
 
@@ -42,7 +42,7 @@ pub(super) struct Build<'a> {
     /// The binary's name.
     pub(super) output: &'static str,
     pub(super) linker_flags: String,
-    /// About how many packages are compiled when the compiler's own cache is empty. Only progress is told by it.
+    /// About how many packages are compiled when the compiler's own cache is empty. Used only to show progress.
     pub(super) packages: usize,
 }
 
@@ -50,7 +50,7 @@ impl Build<'_> {
     /// The same for every build. No paths of this machine get into the binaries, and go.mod stays as it is.
     pub(super) const FLAGS: [&'static str; 3] = ["-trimpath", "-mod=readonly", "-v"];
 
-    /// Builds into `folder`, and tells on standard error how far it is. `began` is when the whole work began.
+    /// Builds into `folder`, and reports progress on standard error. `began` is when the whole work began.
     pub(super) fn run(&self, folder: &Path, began: Instant) -> Result<(), Error> {
         let mut command = command(&self.module);
         command
@@ -133,9 +133,9 @@ fn watch(build: &Build<'_>, stderr: impl std::io::Read + Send + 'static, began: 
         }
     });
     let (mut last, mut downloaded, mut compiled) = (VecDeque::new(), 0_usize, 0_usize);
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     loop {
-        match receive.recv_timeout(TELL.saturating_sub(told.elapsed())) {
+        match receive.recv_timeout(REPORT_EVERY.saturating_sub(reported.elapsed())) {
             Ok(line) => {
                 if line.starts_with("go: downloading") {
                     downloaded += 1;
@@ -150,8 +150,8 @@ fn watch(build: &Build<'_>, stderr: impl std::io::Read + Send + 'static, began: 
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return last,
         }
-        if told.elapsed() >= TELL {
-            told = Instant::now();
+        if reported.elapsed() >= REPORT_EVERY {
+            reported = Instant::now();
             let progress = if compiled > 0 {
                 format!("{compiled} of at most {} packages compiled", build.packages)
             } else if downloaded > 0 {

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
-/// A key of 16 hexadecimal digits over every Go source and module file below `source`, and over `recipe`: whatever else
+/// A key of 16 hexadecimal digits over every Go source and module file below `source`, and over `recipe`: everything else
 /// the result depends on.
 pub(super) fn key(source: &Path, recipe: &[&str]) -> Result<String, Error> {
     let mut files = Vec::new();

@@ -19,7 +19,7 @@ pub struct AuditEntry {
     pub stage: String,
     /// When the server got it.
     pub received: Timestamp,
-    /// Who asked, such as `system:serviceaccount:ns:name`.
+    /// The user who sent the request, such as `system:serviceaccount:ns:name`.
     pub user: String,
     /// The client program, as it names itself.
     pub user_agent: String,
@@ -156,7 +156,7 @@ impl AuditEntry {
     }
 }
 
-/// One line, with what tells requests apart.
+/// One line, with what distinguishes requests.
 impl fmt::Display for AuditEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { received, verb, uri, user, .. } = self;

@@ -21,7 +21,7 @@ use crate::{Error, Json, lock, wait_for};
 /// The audit log of a control plane.
 ///
 /// A line is written when a request ends, which may be a moment after its client has seen the answer: use
-/// [`wait_for`](Self::wait_for) to look for a request that was just made.
+/// [`wait_for`](Self::wait_for) to wait for a request that was just sent.
 #[derive(Clone, Debug)]
 pub struct AuditLog(Source);
 
@@ -31,7 +31,7 @@ enum Source {
     Memory(Arc<Mutex<Vec<u8>>>),
 }
 
-/// A place in the log, to tell what came later.
+/// A position in the log, to find what came later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
@@ -142,7 +142,7 @@ impl AuditLog {
         Self(Source::File(path))
     }
 
-    /// A log whose lines somebody adds here.
+    /// A log to which the test adds lines.
     pub(crate) fn in_memory(lines: Arc<Mutex<Vec<u8>>>) -> Self {
         Self(Source::Memory(lines))
     }

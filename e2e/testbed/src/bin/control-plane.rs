@@ -1,5 +1,5 @@
 //! Starts a control plane, says where it is, and keeps it until standard input ends or the process is stopped, in
-//! whatever way. For a look at the cluster that the tests run on, and for the tests of how it ends.
+//! whatever way. To explore the cluster that the tests run on, and for the tests of how it ends.
 //!
 //! `--keep` ends at once and leaves it running.
 

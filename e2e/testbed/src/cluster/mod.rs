@@ -59,7 +59,7 @@ impl Cluster {
         Self::with(start, Actor::all())
     }
 
-    /// As [`in_process`](Self::in_process), with nobody in the place of one of the controllers.
+    /// As [`in_process`](Self::in_process), without one of the controllers.
     ///
     /// # Errors
     /// As [`in_process`](Self::in_process).
@@ -73,7 +73,7 @@ impl Cluster {
         Ok(Self::InProcess(Arc::new(server)))
     }
 
-    /// A cluster that nobody else uses, for what changes the whole of it.
+    /// A cluster for one test, which changes the whole of it.
     ///
     /// # Errors
     /// When it can't be started.
@@ -95,7 +95,7 @@ impl Cluster {
         }
     }
 
-    /// What tells it from other clusters.
+    /// What distinguishes it from other clusters.
     pub fn id(&self) -> String {
         match self {
             Self::Real(control_plane) => control_plane.url().to_owned(),
@@ -122,7 +122,7 @@ impl Cluster {
         }
     }
 
-    /// A new client, for the current tokio runtime, that is nobody but the ServiceAccount `name` in `namespace`. The
+    /// A new client, for the current tokio runtime, that is only the ServiceAccount `name` in `namespace`. The
     /// ServiceAccount has to exist.
     ///
     /// # Errors

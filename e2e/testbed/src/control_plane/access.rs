@@ -21,14 +21,14 @@ use crate::{
 /// How long a token of a ServiceAccount is good for: longer than any test, and the demo left alone over night.
 const TOKEN_LIFE: i64 = 24 * 60 * 60;
 
-/// What a server needs that the API server passes requests on to, all as PEM.
+/// What a server needs to which the API server forwards requests, all as PEM.
 #[derive(Clone)]
 pub(crate) struct BehindAggregator {
-    /// Who the server is.
+    /// The server's certificate and key.
     pub(crate) identity: Identity,
-    /// Who signed for that.
+    /// The authority that signed it.
     pub(crate) authority: String,
-    /// Who signs for the API server.
+    /// The authority that signs the API server's client certificates.
     pub(crate) clients: String,
 }
 
@@ -38,7 +38,7 @@ impl ControlPlane {
         kubeconfig::client(self.kubeconfig()).await
     }
 
-    /// A new client, for the current tokio runtime, that is nobody but the ServiceAccount `name` in `namespace`. The
+    /// A new client, for the current tokio runtime, that is only the ServiceAccount `name` in `namespace`. The
     /// ServiceAccount has to exist.
     pub async fn client_for(&self, namespace: &str, name: &str) -> Result<Client, Error> {
         kubeconfig::client(&self.kubeconfig_for_service_account(namespace, name).await?).await
@@ -121,7 +121,7 @@ impl ControlPlane {
         self.kubectl_command(args)?.run().await
     }
 
-    /// kubectl as administrator, before it runs: to give it an input or somebody else's kubeconfig.
+    /// kubectl as administrator, before it runs: to give it an input or another kubeconfig.
     pub fn kubectl_command<A: AsRef<str>>(
         &self,
         args: impl IntoIterator<Item = A>,

@@ -112,7 +112,7 @@ pub(super) fn prepare(layout: &Layout<'_>, options: &Options, port: u16) -> Resu
     ];
     let server = authority.server("kube-apiserver", &names)?;
     let metrics = authority.server("metrics-api", &[&metrics_api::host()])?;
-    // Of an authority of its own: who can prove to be the API server may say who else asks.
+    // Of an authority of its own: a client that proves to be the API server may name the user of a request.
     let front_proxies = Authority::new("baton-testbed-front-proxy")?;
     let front_proxy = front_proxies.client(FRONT_PROXY, &[])?;
     let node_address = Network::ADDRESS.to_string();
@@ -189,7 +189,7 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
         .arg(format!("--audit-log-path={}", layout.audit_log().display()))
         // A log that rotates loses what a test may want to see: the size is in MiB, and never reached.
         .args(["--audit-log-format=json", "--audit-log-maxsize=10000"])
-        // What the aggregator needs: how the servers behind it know the API server, and how it tells them who asks.
+        // What the aggregator needs: how the servers behind it authenticate the API server, and how it names the user to them.
         .arg(pki("requestheader-client-ca-file", "front-proxy-ca.crt"))
         .arg(format!("--requestheader-allowed-names={FRONT_PROXY}"))
         .args([
@@ -206,7 +206,7 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
             // The Service `kubernetes` gets no endpoint: a loopback address isn't allowed there.
             .args(["--endpoint-reconciler-type=none", "--authorization-mode=RBAC"]),
         Some(_) => command
-            // Pods have to reach it, and nobody else can.
+            // Pods have to reach it; nothing else can.
             .arg("--bind-address=0.0.0.0")
             .arg(format!("--advertise-address={}", Network::ADDRESS))
             // A kubelet may do what its pods need and no more.
@@ -225,7 +225,7 @@ pub(super) fn controller_manager(layout: &Layout<'_>, assets: &Assets, options: 
     let mut command = Command::new(assets.path(Program::ControllerManager));
     client_only(&mut command, layout, Program::ControllerManager);
     command
-        // Each controller has a ServiceAccount of its own, as in real clusters: the audit log tells them apart.
+        // Each controller has a ServiceAccount of its own, as in real clusters: the audit log distinguishes them.
         .arg("--use-service-account-credentials=true")
         .arg(format!("--root-ca-file={}", layout.pki("ca.crt").display()))
         .arg(format!("--service-account-private-key-file={}", layout.pki("tokens.key").display()))

@@ -26,7 +26,7 @@ pub(crate) use self::{
 use crate::{AuditLog, Error, Process, assets::Assets, folder::Folder, network::Network};
 
 /// The environment variable that names a kubeconfig of a cluster to use instead of one started here. `KUBECONFIG` and
-/// `~/.kube/config` are never looked at: nobody's cluster is tested on by accident.
+/// `~/.kube/config` are never read, so that no cluster is tested on by accident.
 pub const GIVEN_KUBECONFIG: &str = "BATON_E2E_KUBECONFIG";
 
 /// The environment variable that names an existing folder, by its whole path, in which the audit logs of all control planes
@@ -61,7 +61,7 @@ impl Options {
         self
     }
 
-    /// Starts no nodes, for tests in which nothing but the API server matters. No controller has to look after them then.
+    /// Starts no nodes, for tests in which nothing but the API server matters. No controller has to manage them then.
     #[must_use]
     pub fn without_nodes(mut self) -> Self {
         self.without_nodes = true;
@@ -79,7 +79,7 @@ impl Options {
         self
     }
 
-    /// Starts a control plane here, whatever the environment says of another one.
+    /// Starts a control plane here, even if the environment names another one.
     ///
     /// # Errors
     /// When the programs can't be found or built, or when a component ends or isn't ready in time; the message shows the
@@ -93,7 +93,7 @@ impl Options {
 /// program ends without dropping it.
 #[derive(Debug)]
 pub struct ControlPlane {
-    // Dropped in this order: first who writes into the folder, then the folder.
+    // Dropped in this order: first what writes into the folder, then the folder.
     local: Option<Local>,
     kubeconfig: PathBuf,
     url: String,
@@ -103,7 +103,7 @@ pub struct ControlPlane {
 /// What only a control plane that was started here has.
 #[derive(Debug)]
 struct Local {
-    /// In the order in which they are to be stopped: who asks before who answers.
+    /// In the order in which they are to be stopped: clients before servers.
     processes: Vec<Process>,
     assets: Assets,
     options: Options,
@@ -152,10 +152,10 @@ impl ControlPlane {
         Options::default()
     }
 
-    /// The one control plane of this process, started by whoever asks first. It ends with the process.
+    /// The one control plane of this process, started by the first caller. It ends with the process.
     ///
     /// # Panics
-    /// When it can't be started; everybody who asks then sees the same reason.
+    /// When it can't be started; all later callers get the same reason.
     pub async fn shared() -> Arc<Self> {
         static SHARED: OnceCell<Result<Arc<ControlPlane>, String>> = OnceCell::const_new();
         let start = async || Self::start().await.map(Arc::new).map_err(|error| error.report());

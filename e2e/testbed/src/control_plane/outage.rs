@@ -14,7 +14,7 @@ use crate::{Error, assets::Program, blocking, kubeconfig, net};
 
 impl ControlPlane {
     /// Ends the API server by SIGKILL, starts it again with the same port, data and keys, and waits until it is ready.
-    /// Whoever talks to it sees connections that break and then are refused. It needs the control plane for itself, so the
+    /// Clients see connections that break and then are refused. It needs the control plane for itself, so the
     /// [shared](Self::shared) one can't be asked.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl ControlPlane {
                 &layout.logs().join(name),
             )?;
         }
-        // Not one that would wait longer each time that it finds nobody.
+        // Without a backoff that would grow with each refused connection.
         let client = kubeconfig::impatient_client(&self.kubeconfig).await?;
         let processes: Vec<_> = local.processes.iter().collect();
         start::while_running("kube-apiserver being ready again", &processes, async || {
@@ -48,7 +48,7 @@ impl ControlPlane {
         .await
     }
 
-    /// Makes etcd forget all that is older than now. Whoever asks for a version before that, as a watch does that is taken
+    /// Makes etcd forget all that is older than now. A request for a version before that, as of a watch that is taken
     /// up again, gets a 410 once the API server's own memory doesn't reach back so far either: after a
     /// [restart](Self::restart_api_server) at the latest.
     ///
@@ -75,7 +75,7 @@ fn compact(etcd: SocketAddr) -> Result<(), Error> {
     }
 
     let what = "etcd's answer";
-    // Any question will do: each answer tells the revision. This one is for a key that nobody has, "\0".
+    // Any request will do: each response has the revision. This one is for a key that doesn't exist, "\0".
     let answer = net::http_post(etcd, "/v3/kv/range", &json!({"key": "AA=="})).map_err(Error::parse(what))?;
     let answer: Answer = serde_json::from_str(&answer).map_err(Error::parse(what))?;
     let request = json!({"revision": answer.header.revision, "physical": true});

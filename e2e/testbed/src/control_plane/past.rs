@@ -9,7 +9,7 @@ use super::{ControlPlane, components};
 use crate::Error;
 
 impl ControlPlane {
-    /// Puts an object into etcd, past the API server, below `/registry/`: `validatingwebhookconfigurations/NAME`. Nobody fills
+    /// Puts an object into etcd, past the API server, below `/registry/`: `validatingwebhookconfigurations/NAME`. Nothing fills
     /// anything in.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The objects of the metrics API: what it says about itself, and what pods use. Pure JSON; it asks nobody.
+//! The objects of the metrics API: its discovery, and what pods use. Pure JSON.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -30,7 +30,7 @@ fn described() -> Value {
 }
 
 /// `/apis/metrics.k8s.io/v1beta1`: the one resource. Nothing can be deleted or watched, so that the garbage collector and
-/// the namespace controller, who look for what can, leave it alone.
+/// the namespace controller, which search for what can be, leave it alone.
 pub(super) fn resources() -> Value {
     json!({
         "kind": "APIResourceList",

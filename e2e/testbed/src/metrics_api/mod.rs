@@ -73,7 +73,7 @@ enum Metrics {
         /// Always there, but while it is dropped.
         runtime: Option<Runtime>,
     },
-    /// The autoscaler of a server inside this process is told loads without an API.
+    /// The autoscaler of a server inside this process gets loads without an API.
     InProcess(Arc<Embedded>),
 }
 
@@ -98,11 +98,11 @@ impl MetricsApi {
         Ok(metrics)
     }
 
-    /// The metrics API of a cluster. On the shared control plane it is one for all, started by whoever asks first, and ends with the
+    /// The metrics API of a cluster. On the shared control plane it is one for all, started by the first caller, and ends with the
     /// process.
     ///
     /// # Panics
-    /// When it can't be started; everybody who asks then sees the same reason.
+    /// When it can't be started; all later callers get the same reason.
     pub async fn of(cluster: &Cluster) -> Arc<Self> {
         static SHARED: OnceCell<Result<Arc<MetricsApi>, String>> = OnceCell::const_new();
         let control_plane = match cluster {
@@ -141,7 +141,7 @@ impl Drop for MetricsApi {
     }
 }
 
-/// Tells the aggregator where the API is, and waits until it has understood.
+/// Registers the API with the aggregator, and waits until it is available.
 async fn register(client: &Client, port: u16, authority: &str) -> Result<(), Error> {
     let service = Service {
         metadata: ObjectMeta { name: Some(SERVICE.to_owned()), ..ObjectMeta::default() },

@@ -1,4 +1,4 @@
-//! The server: TLS on the loopback interface, for the API server and nobody else. It keeps nothing: each request for
+//! The server: TLS on the loopback interface, for the API server only. It keeps nothing: each request for
 //! metrics is answered from the pods that there are at the moment.
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc};

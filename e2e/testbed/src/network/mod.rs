@@ -1,7 +1,7 @@
 //! A network of its own, that nothing leaves: a network namespace of Linux with one address for a node. Processes are
 //! started inside, and this program gets in by ports of 127.0.0.1 that are led there.
 //!
-//! It doesn't know who listens there.
+//! What listens there is up to others.
 
 use std::{
     fs,
@@ -54,7 +54,7 @@ impl Network {
             .enable_all()
             .on_thread_start({
                 let namespace = namespace.clone();
-                // Whether it worked is looked at below: there is nobody here to tell.
+                // Whether it worked is checked below, where an error can be returned.
                 move || drop(enter(&namespace))
             })
             .build()

@@ -15,12 +15,12 @@ use crate::{
 
 /// Where cgroups are.
 const ROOT: &str = "/sys/fs/cgroup";
-/// What a new cgroup of the `cpuset` controller has to be told before it can hold a process.
+/// What a new cgroup of the `cpuset` controller needs before it can hold a process.
 const CPUSET: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
 /// How long the last processes may take to be gone.
 const EMPTY: Duration = Duration::from_secs(20);
 
-/// A cgroup can be removed when nobody is in it any more, which is a moment after its processes were killed.
+/// A cgroup can be removed once it is empty, which is a moment after its processes were killed.
 const REMOVE: &str = r#"
 tries=20
 while [ "$tries" -gt 0 ]; do
@@ -54,7 +54,7 @@ pub(super) fn hierarchies() -> Vec<PathBuf> {
 }
 
 impl Cgroups {
-    /// Makes a cgroup of this name, which nobody else may use.
+    /// Makes a cgroup of this name, for this caller only.
     pub(super) fn create(name: &str) -> Result<Self, Error> {
         let hierarchies = hierarchies();
         let folders: Vec<PathBuf> = hierarchies.iter().map(|hierarchy| hierarchy.join(name)).collect();
@@ -86,7 +86,7 @@ impl Cgroups {
     /// The processes in the cgroup of this name somewhere within.
     ///
     /// # Errors
-    /// When there is none, or nobody in it.
+    /// When there is none, or it is empty.
     pub(super) fn processes_of(&self, name: &str) -> Result<Vec<String>, Error> {
         let Some(folder) = self.folders.iter().find_map(|folder| find(folder, name)) else {
             let nowhere = Path::new(ROOT).join(&self.name).join("…").join(name);

@@ -140,7 +140,7 @@ fn kubelet_config(control_plane: &Layout<'_>, cgroup: &str) -> Value {
         // There is none; but with every pod the kubelet would complain that it knows of none.
         "clusterDNS": ["10.96.0.10"],
         "clusterDomain": "cluster.local",
-        // The disk is that of whoever runs the tests: what lies there is not for the kubelet to judge or to clean.
+        // The disk is the developer's: the kubelet must not judge or clean it.
         "evictionHard": {"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%"},
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,

@@ -45,7 +45,7 @@ impl Machine {
         Ok(Self { holder, processes })
     }
 
-    /// The command as one that runs there, and ends when whoever runs it does.
+    /// The command as one that runs there, and ends with the process that runs it.
     pub(super) fn command(&self, command: &Command) -> Command {
         let mut die_with_parent = Command::new("setpriv");
         die_with_parent.args(["--pdeathsig", "KILL"]);

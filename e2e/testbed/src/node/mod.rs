@@ -66,7 +66,7 @@ pub struct Node {
     assets: Assets,
     /// How often the machine was switched on.
     boots: usize,
-    /// For the network's log, and for a name that nobody else has.
+    /// For the network's log, and for a unique name.
     folder: Folder,
 }
 
@@ -162,8 +162,8 @@ impl Node {
     pub async fn report(&self) -> String {
         let mut report = Vec::new();
         for args in [["get", "pods", "--all-namespaces"], ["events", "--all-namespaces", "--types=Warning"]] {
-            let told = self.control_plane().kubectl(args).await;
-            report.push(told.map_or_else(|error| error.report(), |output| output.to_string()));
+            let printed = self.control_plane().kubectl(args).await;
+            report.push(printed.map_or_else(|error| error.report(), |output| output.to_string()));
         }
         let processes = self.running.iter().flat_map(|running| &running.processes);
         report.extend(
@@ -183,7 +183,7 @@ impl Node {
         let all = processes.iter().map(named).chain(kept.processes).collect();
         processes.iter().for_each(Process::release);
         let stop = self.folder.path().join("stop");
-        // Whatever runs on the machine ends with its holder.
+        // All processes of the machine end with its holder.
         let script = format!(
             "#!/bin/sh\n# Stops this node and its control plane, and removes their folders.\n\
              kill -KILL {machine}\n'{control_plane}'\nkill -KILL {network}\n{cgroups}\nrm -rf -- '{folder}'\n",
@@ -234,7 +234,7 @@ impl Node {
     }
 }
 
-/// Whether the node was heard of since then: as long as it is off, the API server has its last word. Kubernetes tells the
+/// Whether the node reported since then: as long as it is off, the API server keeps its last status. Kubernetes tells the
 /// time in whole seconds.
 async fn said_so_since(client: &Client, began: Timestamp) -> Result<bool, Error> {
     let nodes: Api<core::Node> = Api::all(client.clone());

@@ -12,7 +12,7 @@ use super::{cgroups, machine};
 pub(super) const CNI_PLUGINS: &str = "/usr/lib/cni";
 /// The plugins of the node's network.
 const PLUGINS: [&str; 3] = ["host-local", "loopback", "ptp"];
-/// Programs that are looked for on the PATH.
+/// Programs that must be on the PATH.
 const PROGRAMS: [&str; 12] = [
     "buildah",
     "containerd",

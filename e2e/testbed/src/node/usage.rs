@@ -19,7 +19,7 @@ pub struct Usage {
     pub pod: String,
     /// The container.
     pub container: String,
-    /// When the figures were taken: the kubelet looks every few seconds.
+    /// When the figures were taken: the kubelet measures every few seconds.
     pub at: Timestamp,
     /// The working set in bytes: what the kernel couldn't take back without the container noticing. It is what counts
     /// against a limit, and what `kubectl top` shows.

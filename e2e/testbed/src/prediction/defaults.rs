@@ -3,7 +3,7 @@
 
 use crate::Json;
 
-/// A path's end, and what a server puts there: a JSON text, or `*` for whatever it chooses. `Kind:` in front of a path
+/// A path's end, and what a server puts there: a JSON text, or `*` for a value of its choice. `Kind:` in front of a path
 /// means the whole path in objects of that kind.
 const FILLED_IN: &[(&str, &[&str])] = &[
     // Deployments, StatefulSets, Jobs and CronJobs.
@@ -188,7 +188,7 @@ const TAKEN_AWAY: &[&str] = &[
     "Service:spec.sessionAffinityConfig",
 ];
 
-/// Values that a server writes anew, whatever is there, since they tell of something else that has changed.
+/// Values that a server always writes anew, since they record that something else has changed.
 const WRITTEN_ANEW: &[&str] = &[
     "DaemonSet:metadata.annotations.deprecated.daemonset.template.generation",
     "PersistentVolume:status.lastPhaseTransitionTime",

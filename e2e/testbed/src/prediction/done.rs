@@ -44,7 +44,7 @@ impl Asked {
     }
 }
 
-/// Whether a refusal is for how something was asked, before anybody looked at any object.
+/// Whether a refusal is about the request itself, before any object was read.
 fn is_for_the_request(status: &Status) -> bool {
     let kind = status.details.as_ref().map_or("", |details| details.kind.as_str());
     matches!(status.code, 401 | 403 | 405 | 406 | 413 | 415 | 429) || kind.ends_with("Options")
@@ -55,7 +55,7 @@ impl Done<'_> {
     /// an apply is refused: then it isn't known which object would have come of it.
     pub fn asked(&self) -> Option<Asked> {
         let before = self.before.filter(|_| self.write.method != Method::Create);
-        // A scale that isn't stored doesn't tell what would become of its parent.
+        // A scale that isn't stored doesn't show the parent that it would lead to.
         if self.dry_run && self.write.subresource == "scale" && self.outcome.is_ok() {
             return None;
         }

@@ -1,5 +1,5 @@
 //! Whether a prediction came true: conflicts, refusals, whether anything was stored, `managedFields` to the letter, and the
-//! object as far as a server doesn't fill in what nobody sets. It works on what is recorded, so it judges a server that
+//! object except for what a server fills in. It works on what is recorded, so it judges a server that
 //! answers now and one that answered long ago alike.
 
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use crate::Json;
 pub enum Accuracy {
     /// It came true to the letter.
     Match,
-    /// It came true, and the server filled in what nobody sets.
+    /// It came true, and the server filled in defaults.
     ModuloDefaulting,
     /// The core says that it can't know.
     Unknown,
@@ -22,7 +22,7 @@ pub enum Accuracy {
     Mismatch(String),
 }
 
-/// What the server's own members of metadata are: nobody predicts them.
+/// The server's own members of metadata, which aren't predicted.
 const SERVERS_METADATA: [&str; 6] =
     ["uid", "creationTimestamp", "generation", "resourceVersion", "namespace", "managedFields"];
 
@@ -137,7 +137,7 @@ fn is_stored_anew(kind: &str, live: Option<&Json>) -> bool {
 }
 
 /// Compares two lists of managers: their order, and the order of members in their field sets, count. Times count where
-/// the time of the write is told.
+/// the time of the write is given.
 fn same_owners(server: &Json, predicted: &Json, now: Option<&str>) -> Result<(), String> {
     let name = |entry: &Json| {
         ["manager", "operation", "subresource", "apiVersion"]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Json;
 
-/// What a server allocates after the field manager has looked at a write, so that nobody owns it.
+/// What a server allocates after the field manager has processed a write, so that it has no owner.
 const ALLOCATED: Paths = &[
     ("Namespace", &[&["spec"]]),
     (

@@ -19,7 +19,7 @@ pub(super) fn done(write: &Write, changed: bool, after: &Json) -> Json {
     }
 }
 
-/// A refusal, from the `Status` that tells it. The causes of a `409 Conflict` become rows as the protocol has them.
+/// A refusal, from its `Status`. The causes of a `409 Conflict` become rows as the protocol has them.
 pub fn refused(status: &kube::core::Status) -> Json {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut conflicts: Vec<_> = causes
@@ -41,7 +41,7 @@ fn row_order(row: &Json) -> Vec<Option<String>> {
 }
 
 /// `conflict with "MANAGER" with subresource "SUBRESOURCE" using VERSION at TIME`: all but the manager may be missing, and
-/// who applies has no version.
+/// an apply has no version.
 fn conflict(message: &str, field: &str) -> Json {
     let rest = message.strip_prefix("conflict with ").unwrap_or(message);
     let (manager, rest) = quoted(rest);

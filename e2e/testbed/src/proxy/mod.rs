@@ -3,7 +3,7 @@
 //! something else. Which request meets what is for [rules](Action) to say; the proxy knows no resource and remembers
 //! nothing but how many writes there were and the first one that a rule has cut.
 //!
-//! Its clients talk plain HTTP on the loopback interface and have to prove who they are by a token, which is passed on:
+//! Its clients talk plain HTTP on the loopback interface and authenticate by a token, which is passed on:
 //! a client certificate can't be. Requests are read whole before they are passed on; answers flow as they come, so that
 //! watches work.
 

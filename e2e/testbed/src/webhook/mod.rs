@@ -1,5 +1,5 @@
 //! Admission webhooks (`admission.k8s.io/v1`), as policy engines and sidecar injectors have them: what the API server asks
-//! about a write after it has merged it and before it keeps it. Here a test says by a hook's path what it does, and is told
+//! about a write after the merge and before it is stored. Here a test chooses by a hook's path what the hook does, and gets
 //! afterwards what was asked.
 //!
 //! [`review`] knows the API's documents and decides, and this module is what a test holds. Nothing here
@@ -29,7 +29,7 @@ use crate::{Error, lock, pki::Authority, server};
 /// - `/mutate` also adds the annotation `webhook.test/touched: "true"`, to what has metadata.
 /// - `/deny` denies, with a message.
 ///
-/// API servers look for new configurations in their own time: a write right after one was created may pass unasked.
+/// API servers notice new configurations after a moment: a write right after one was created may pass without a review.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), baton_testbed::Error> {
@@ -107,7 +107,7 @@ async fn handle(
     let body = request.into_body().collect().await?.to_bytes();
     Ok(match review::answer(&path, &body) {
         Ok((review, document)) => {
-            // Before the response, so that whoever learns of that finds the review too.
+            // Before the response, so that the review is there when the response is.
             lock(reviews).push(review);
             server::response(StatusCode::OK, "application/json", document.to_string())
         }

@@ -1,4 +1,4 @@
-//! The documents of the API, and what each hook answers. It asks nobody and remembers nothing: the answer depends on the
+//! The documents of the API, and what each hook responds. It keeps no state: the response depends on the
 //! hook's path and the question alone.
 
 use k8s_openapi::ByteString;
@@ -13,7 +13,7 @@ const DENY: &str = "/deny";
 /// What an API server asked a webhook about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
-    /// The hook that was asked: its path, without the query in which the API server tells how long it waits.
+    /// The hook that was called: its path, without the query in which the API server says how long it waits.
     pub path: String,
     /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`. A patch is an `UPDATE`, or a `CREATE` where there was nothing.
     pub operation: String,

@@ -7,9 +7,9 @@ mod sequence;
 
 pub use self::{kinds::Kind, sequence::Sequence};
 
-/// Who applies. One of them is kubectl, which the server treats in a way of its own.
+/// Managers that apply. One of them is kubectl, which the server treats in a special way.
 pub const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
-/// Who updates. One of them has the name of an applier, which makes it no less another manager.
+/// Managers that update. One of them has the name of an applier, and is another manager all the same.
 pub const UPDATERS: [&str; 4] =
     ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
 /// The annotation in which `kubectl apply` keeps what it applied.

@@ -232,7 +232,7 @@ impl Sequence {
         }
     }
 
-    /// The live object with something else, as somebody has it who read it and changes it.
+    /// The live object with something else, as a client sends it that read and changed it.
     fn changed(&mut self, live: &Json, version: &str) -> Json {
         let mut changed = live.clone();
         let metadata = changed.take("metadata").unwrap_or_else(Json::object);
@@ -277,7 +277,7 @@ impl Sequence {
     fn merge_patch(&mut self, version: &'static str) -> Write {
         let mut body = self.kind.part(&mut self.random);
         if let Some(turn) = self.crowd {
-            // Something that nobody else takes away.
+            // Something that no other write removes.
             body.entry("metadata").entry("annotations").set(&format!("turn-{turn}"), "x");
         }
         if self.random.one_in(3) {
@@ -383,7 +383,7 @@ impl Sequence {
         self.write(method, version, body, Owners::Given(list))
     }
 
-    /// The live `managedFields` as somebody has edited them by hand.
+    /// The live `managedFields` as if edited by hand.
     fn meddled(&mut self, live: &Json) -> Json {
         let mut entries =
             live.at(&["metadata", "managedFields"]).map(Json::items).unwrap_or_default().to_vec();
@@ -408,14 +408,14 @@ impl Sequence {
         entries.into()
     }
 
-    /// `managedFields` that say that nobody owns anything.
+    /// `managedFields` without an owner.
     fn reset(&mut self, version: &'static str) -> Write {
         let list: Json = if self.random.one_in(3) { Vec::new().into() } else { vec![Json::object()].into() };
         let body = Json::object().with("metadata", Json::object().with("managedFields", list.clone()));
         self.write(Method::MergePatch, version, body, Owners::Given(list))
     }
 
-    /// An apply that the server refuses whatever the object is.
+    /// An apply that the server refuses for any object.
     fn nonsense(&mut self, live: &Json, version: &'static str) -> Write {
         let intent = self.kind.part(&mut self.random);
         let mut body = self.named(intent, version);

@@ -338,7 +338,7 @@ struct Owner(Child);
 
 /// What it said about it.
 #[derive(Default)]
-struct Told {
+struct Printed {
     folder: PathBuf,
     pids: Vec<u32>,
     stop: PathBuf,
@@ -351,23 +351,23 @@ impl Owner {
     }
 
     /// Waits until the control plane is ready.
-    fn cluster(&mut self) -> Told {
-        let mut told = Told::default();
+    fn cluster(&mut self) -> Printed {
+        let mut printed = Printed::default();
         for line in BufReader::new(self.0.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
             match line.split_whitespace().collect::<Vec<_>>()[..] {
-                ["dir", path] => told.folder = PathBuf::from(path),
-                ["stop", path] => told.stop = PathBuf::from(path),
-                ["pid", pid, _] => told.pids.push(pid.parse().unwrap()),
+                ["dir", path] => printed.folder = PathBuf::from(path),
+                ["stop", path] => printed.stop = PathBuf::from(path),
+                ["pid", pid, _] => printed.pids.push(pid.parse().unwrap()),
                 ["ready"] => break,
                 _ => {}
             }
         }
-        told
+        printed
     }
 }
 
-impl Told {
+impl Printed {
     fn runs(&self) -> bool {
         self.folder.exists() && self.pids.len() == 5 && self.pids.iter().all(|pid| runs(*pid))
     }

@@ -14,7 +14,7 @@ async fn the_load_of_a_workload_is_shared_by_its_pods_and_found_through_the_api_
     };
 
     let resources = kubectl(&["api-resources", "--api-group=metrics.k8s.io", "--no-headers"]).await;
-    assert!(resources.contains("PodMetrics"), "discovery tells of it: {resources}");
+    assert!(resources.contains("PodMetrics"), "discovery lists it: {resources}");
     let available =
         kubectl(&["wait", "apiservice", "v1beta1.metrics.k8s.io", "--for=condition=Available"]).await;
     assert!(available.contains("condition met"), "{available}");

@@ -1,4 +1,4 @@
-//! The proxy in front of a real API server: whoever talks through it is served as without it, until a rule says
+//! The proxy in front of a real API server: a client is served through it as without it, until a rule says
 //! otherwise.
 
 use std::time::{Duration, Instant};

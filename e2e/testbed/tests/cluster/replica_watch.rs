@@ -1,4 +1,4 @@
-//! The watch of `spec.replicas` sees every number, also while nobody listens; what it can't have seen, it says.
+//! The watch of `spec.replicas` records every count, also while no test reads it, and reports what it can't have seen.
 
 use std::{path::Path, thread};
 
@@ -46,13 +46,13 @@ async fn every_number_is_seen_from_before_the_deployment_is_there_until_after_it
     assert_eq!(history.values(), [3, 1, 5]);
     assert_eq!(history.last().unwrap().owners, [ReplicaOwner::scale("somebody")]);
     let fell = history.never_below(2).unwrap_err().to_string();
-    assert!(fell.contains(": 1 held by somebody (Update of scale)"), "{fell}");
+    assert!(fell.contains(": 1 owned by somebody (Update of scale)"), "{fell}");
 
     deployments.delete("web", &DeleteParams::default()).await.unwrap();
     assert_eq!(watch.history().await.unwrap().last(), None);
 }
 
-/// The same control plane, for who knows nothing of what is done to it.
+/// The same control plane, for a client that doesn't know what is done to it.
 fn given(control_plane: &ControlPlane) -> Cluster {
     ControlPlane::given(control_plane.kubeconfig()).unwrap().into()
 }

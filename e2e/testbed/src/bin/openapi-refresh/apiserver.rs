@@ -70,7 +70,7 @@ fn strip(schema: &mut Value) {
         .for_each(|(_, of)| strip(of));
 }
 
-/// The paths that tell which kinds have a status and a scale, with their kinds.
+/// The paths that show which kinds have a status and a scale, with their kinds.
 fn paths(paths: &Value) -> Map<String, Value> {
     let is_of_one =
         |path: &str| ["", "/status", "/scale"].iter().any(|end| path.ends_with(&format!("/{{name}}{end}")));

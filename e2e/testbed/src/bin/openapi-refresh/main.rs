@@ -65,7 +65,7 @@ fn read(path: &Path) -> Vec<u8> {
     unpacked(&fs::read(path).unwrap_or_default())
 }
 
-/// What is compressed depends on who compresses it.
+/// The compressed bytes depend on the compressor.
 fn unpacked(content: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     match GzDecoder::new(content).read_to_end(&mut unpacked) {

@@ -20,7 +20,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// A program that waits until it is told to end. As the pause image it holds each pod's
+    /// A program that waits for a signal to end. As the pause image it holds each pod's
     /// namespaces.
     ///
     /// # Errors
