@@ -1,5 +1,5 @@
 //! A shard beside the usual installation, installed either way: each has its own Lease, and the API server
-//! assigns its requests to its own FlowSchemas.
+//! assigns its requests to its own flow schemas.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ async fn dispatched(cluster: &Cluster) -> BTreeMap<(String, String), u64> {
     counts
 }
 
-/// The FlowSchemas that must match Baton's requests, each with its priority level.
+/// The flow schemas that must match Baton's requests, each with its priority level.
 const SCHEMAS: [(&str, &str); 4] = [
     ("baton", "baton"),
     ("baton-leader-election", "leader-election"),
