@@ -53,8 +53,8 @@ fn store_one(
     let Ok(object) = Value::from_json(&arena, object) else { return };
     let object = metadata::created(&arena, object, &place, now);
     let owners = owners.to_string();
-    let draft = Draft { object, owners: Owners::Told(&owners), order: Order::Set };
-    // Nobody else writes yet.
+    let draft = Draft { object, owners: Owners::Text(&owners), order: Order::Set };
+    // There are no other writers yet.
     let _ = server.store.put(&place.resource.storage, place.key(), None, &draft);
 }
 

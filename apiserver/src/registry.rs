@@ -208,7 +208,7 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
     GroupVersion::new(group.to_owned(), version.to_owned(), resources.collect())
 }
 
-/// The deprecated versions of built-in kinds, and what their clients are told.
+/// The deprecated versions of built-in kinds, with the warning that their clients get.
 const DEPRECATED: [(&str, &str, &str, &str); 2] = [
     ("", "v1", "ComponentStatus", "v1 ComponentStatus is deprecated in v1.19+"),
     ("", "v1", "Endpoints", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
@@ -386,7 +386,7 @@ impl Resource {
         !self.is_custom() && self.gvk.group == group && self.gvk.kind == kind
     }
 
-    /// What clients of a deprecated version are told.
+    /// The warning that clients of a deprecated version get.
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
@@ -394,7 +394,7 @@ impl Resource {
                 let own = DEPRECATED.iter().find(|(group, version, kind, _)| {
                     (*group, *version, *kind) == (&self.gvk.group, &self.gvk.version, &self.gvk.kind)
                 });
-                own.map(|(.., told)| (*told).to_owned())
+                own.map(|(.., warning)| (*warning).to_owned())
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn paths(resource: &Resource) -> Option<&ScalePaths> {
     }
 }
 
-/// The scale of an object, to be patched. It may say no number, which custom resources take for one that nobody writes.
+/// The scale of an object, to be patched. It may lack `replicas`, which custom resources read as not set.
 pub(crate) fn to_patch(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
     let scale = of(resource, object);
     match (&resource.schema, scale) {

@@ -54,7 +54,7 @@ async fn accept(listener: TcpListener, service: InProcess) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // A connection that is gone before it was taken is nobody's loss.
+                // A connection that closes before it was accepted needs no handling.
                 let Ok((stream, _)) = accepted else { continue };
                 let _ = stream.set_nodelay(true);
                 let service = TowerToHyperService::new(service.clone());

@@ -102,7 +102,7 @@ impl Failure {
         Self::new(400, "BadRequest", message)
     }
 
-    /// The request isn't allowed to whoever sends it.
+    /// The user may not do this.
     pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
         let qualified = resource.qualified();
         let message = if name.is_empty() {

@@ -1,5 +1,5 @@
 //! The schemas of all kinds as one document of OpenAPI version 2, without paths: kubectl checks lists by it, and explains kinds
-//! by it if it is told to. Other readers get JSON, kubectl protobuf, after `openapiv2/OpenAPIv2.proto` of gnostic.
+//! by it if it is asked to. Other readers get JSON, kubectl protobuf, after `openapiv2/OpenAPIv2.proto` of gnostic.
 
 mod protobuf;
 
@@ -10,7 +10,7 @@ use crate::registry::Registry;
 /// What kubectl accepts.
 pub(crate) const ACCEPTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-/// What it is told to get then: the other one is no media type.
+/// The media type that it gets then: the other one is none.
 pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 const OLD_REFERENCE: &str = "#/components/schemas/";
@@ -45,7 +45,7 @@ fn downgrade(schema: &mut Value) {
     {
         members.extend(only.clone());
     }
-    // What may be of several types is text to version 2, and what may be null can't be told at all.
+    // What may be of several types is text to version 2, and what may be null can't be expressed at all.
     if let Some(Value::Array(one)) = members.remove("oneOf")
         && one.iter().any(|one| one["type"] == "string")
     {

@@ -92,7 +92,7 @@ fn it_says_what_is_wrong_and_what_to_do() -> Result<()> {
     let cases = [
         (
             vec!["--kubeconfig", &free, "--listen", "0.0.0.0:0"],
-            "won't listen on 0.0.0.0:0: whoever reaches this server may do everything, so it serves its own machine only; use \
+            "won't listen on 0.0.0.0:0: every client that reaches this server may do everything, so it serves its own machine only; use \
              an address such as 127.0.0.1:0 or [::1]:0"
                 .to_owned(),
         ),

@@ -191,7 +191,7 @@ async fn what_no_longer_matches_a_selector_is_gone_for_its_watch() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_the_definition_of_what_it_watches_changes() {
+async fn a_watch_ends_when_the_crd_of_its_resource_changes() {
     let server = server();
     let shops: Api<Shop> = Api::default_namespaced(server.client());
     let params = WatchParams::default().disable_bookmarks();

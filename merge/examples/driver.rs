@@ -20,7 +20,7 @@ fn main() -> io::Result<()> {
             writeln!(output, "{}", session.answer(text))?;
         }
         line.clear();
-        // Whoever waits for this answer before the next question gets it; a pipe full of questions is answered in
+        // A client that waits for this response before the next request gets it; a pipe full of requests is served in
         // larger pieces.
         if input.buffer().is_empty() {
             output.flush()?;

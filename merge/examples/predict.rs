@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let resources = Resources::from_crd(&serde_norway::from_str(include_str!("data/shop.crd.yaml"))?)?;
     let live: serde_json::Value = serde_norway::from_str(include_str!("data/shop.yaml"))?;
     let intent: serde_json::Value = serde_norway::from_str(include_str!("data/shop.intent.yaml"))?;
-    let kind = GroupVersionKind::of(&intent).ok_or("the intent doesn't tell its kind")?;
+    let kind = GroupVersionKind::of(&intent).ok_or("the intent has no kind")?;
     let shops = resources.get(&kind).ok_or("the kind isn't served")?;
 
     let apply = Apply {
@@ -62,7 +62,7 @@ fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &Prediction<'a>) {
             (Some(taken), ..) => format!("taken from {}", taken.from),
             (None, true, None) => "released by its last owner, so it goes".to_owned(),
             (None, true, Some(_)) => format!("released, and stays for {}", owners(forced, path)),
-            (None, false, None) => "nobody's, goes with the struct around it".to_owned(),
+            (None, false, None) => "no owner, removed with the struct around it".to_owned(),
             (None, false, Some(_)) => "set".to_owned(),
         };
         [path.to_string(), text(before), text(after), what]

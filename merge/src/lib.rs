@@ -67,8 +67,8 @@
 //! # Managers own fields
 //!
 //! Several programs and people write to one object: you apply a manifest, an autoscaler sets the replicas, a mesh adds a
-//! label. The server keeps a list of who cares about which field. Whoever is in that list is a **manager**; what it cares
-//! about is its **field set**: a set of paths. A path in the set is **owned**.
+//! label. The server keeps a list of which client set which field. A client in that list is a **field manager**; what it
+//! set is its **field set**: a set of paths. A path in the set is **owned**.
 //!
 //! Ownership says nothing about who may write. It says whose word counts when two disagree, and when a field may go.
 //!
@@ -123,7 +123,7 @@
 //! | `v:"http"` | to the item of a list that has this value | `[="http"]` |
 //! | `i:2` | to the item at a position; servers don't write these | `[2]` |
 //!
-//! Nobody owns `apiVersion` and `kind`, nor in `metadata` the name, the namespace, and the `uid`, `generation` and the like
+//! No manager owns `apiVersion` and `kind`, nor in `metadata` the name, the namespace, and the `uid`, `generation` and the like
 //! that the server keeps there.
 //!
 //! # What an apply does
@@ -190,7 +190,7 @@
 //! ```
 //!
 //! A real server then fills in the default of a removed field, if it has one. A Deployment whose last
-//! owner drops `replicas` runs one pod. And a field that nobody owns, because the server filled it in, stays as long as the
+//! owner drops `replicas` runs one pod. And a field without an owner, because the server filled it in, stays as long as the
 //! struct around it does: no manager can release it.
 //!
 //! # Co-ownership
@@ -388,7 +388,7 @@
 //! let alice = first.managers.get(&"alice").unwrap();
 //! assert_eq!(alice.set.to_string(), ".labels.team\n.labels.tier\n.limits.cpu");
 //!
-//! // The server has filled in `memory`, and `zone` was put into the store. Nobody owns either.
+//! // The server has filled in `memory`, and `zone` was put into the store. Neither has an owner.
 //! let live = r#"{"labels": {"team": "a", "tier": "1", "zone": "x"}, "limits": {"cpu": "1", "memory": "1Gi"}}"#;
 //! let intent = shop(r#"{"labels": {"team": "a"}}"#);
 //! let less = updater.apply(shop(live), intent, "v1", first.managers, &"alice", false).unwrap();

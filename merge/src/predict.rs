@@ -58,7 +58,7 @@ pub struct Prediction<'a> {
 pub struct Taken<'a> {
     /// What is taken or gone.
     pub path: Path<'a>,
-    /// From whom.
+    /// The manager that owned it.
     pub from: ManagerId<'a>,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Refused {
 impl Refused {
     /// Another object has the name that a hash comes to.
     pub(super) fn collision(name: &str) -> Self {
-        Self { code: 409, message: format!("{name:?} is somebody else's"), in_terminating: false }
+        Self { code: 409, message: format!("{name:?} belongs to another owner"), in_terminating: false }
     }
 }
 

@@ -105,7 +105,7 @@ enum State {
     Gone,
     /// It waits for its dependents to go first.
     Waiting,
-    /// Nobody can say, since its kind isn't known or it can't own the object.
+    /// Unknown, since its kind isn't known or it can't own the object.
     Unknown,
 }
 

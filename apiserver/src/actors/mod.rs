@@ -37,7 +37,7 @@ use self::view::View;
 pub(crate) use self::{client::path_of, quotas::admit, settings::Settings};
 use crate::server::Server;
 
-/// Somebody who acts in a cluster besides its clients.
+/// What acts in a cluster besides its clients, such as a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Actor {
@@ -246,7 +246,7 @@ async fn run(
         // Marked as seen before looking, so that nothing is missed in between.
         changes.mark_unchanged();
         is_told |= settings.has_changed().unwrap_or(true);
-        let told = settings.borrow_and_update().clone();
+        let current = settings.borrow_and_update().clone();
         let Some(server) = server.upgrade() else { return };
         let now = Instant::now();
         // A controller may go by any kind that there is.
@@ -260,7 +260,7 @@ async fn run(
             controller.act(&mut Pass {
                 server: &server,
                 view: &mut view,
-                settings: told.clone(),
+                settings: current.clone(),
                 now,
                 looks,
             });
@@ -272,10 +272,10 @@ async fn run(
         tokio::task::yield_now().await;
         tokio::select! {
             biased;
-            told = changes.changed() => if told.is_err() { return },
-            told = settings.changed() => {
+            ended = changes.changed() => if ended.is_err() { return },
+            ended = settings.changed() => {
                 is_told = true;
-                if told.is_err() { return }
+                if ended.is_err() { return }
             }
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
         }

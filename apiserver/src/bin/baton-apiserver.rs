@@ -65,7 +65,7 @@ async fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
     if !cli.listen.ip().is_loopback() {
         let message = format!(
-            "won't listen on {}: whoever reaches this server may do everything, so it serves its own machine only; use an \
+            "won't listen on {}: every client that reaches this server may do everything, so it serves its own machine only; use an \
              address such as 127.0.0.1:0 or [::1]:0",
             cli.listen
         );

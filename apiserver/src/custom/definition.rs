@@ -94,7 +94,7 @@ impl Definition {
         let version = |json: &Json| {
             let name = text(json, "name");
             let api_version = format!("{group}/{name}");
-            let told = || match newer_version(&spec["versions"], &name) {
+            let default = || match newer_version(&spec["versions"], &name) {
                 Some(newer) => format!("{api_version} {kind} is deprecated; use {group}/{newer} {kind}"),
                 None => format!("{api_version} {kind} is deprecated"),
             };
@@ -102,7 +102,7 @@ impl Definition {
             CustomVersion {
                 served: json["served"].as_bool().unwrap_or_default(),
                 deprecation: (json["deprecated"] == true)
-                    .then(|| json["deprecationWarning"].as_str().map_or_else(told, str::to_owned)),
+                    .then(|| json["deprecationWarning"].as_str().map_or_else(default, str::to_owned)),
                 status: subresources["status"].is_object(),
                 scale: ScalePaths::read(&subresources["scale"]),
                 schema: Schema::read(&json["schema"]["openAPIV3Schema"]),

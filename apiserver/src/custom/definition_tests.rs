@@ -117,11 +117,11 @@ fn a_deprecated_version_names_the_one_to_use() {
         "versions": [version("v1alpha1", true), version("v1", false), version("v2beta1", false), version("v2", true)],
     }});
     let definition = Definition::new(&crd);
-    let told = |name| definition.version(name).unwrap().deprecation.clone();
+    let deprecation_of = |name| definition.version(name).unwrap().deprecation.clone();
     let use_v1 = "example.com/v1alpha1 Shop is deprecated; use example.com/v1 Shop";
-    assert_eq!(told("v1alpha1").as_deref(), Some(use_v1));
-    assert_eq!(told("v1"), None);
-    assert_eq!(told("v2").as_deref(), Some("example.com/v2 Shop is deprecated"));
+    assert_eq!(deprecation_of("v1alpha1").as_deref(), Some(use_v1));
+    assert_eq!(deprecation_of("v1"), None);
+    assert_eq!(deprecation_of("v2").as_deref(), Some("example.com/v2 Shop is deprecated"));
 }
 
 #[test]

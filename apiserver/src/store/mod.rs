@@ -201,7 +201,7 @@ impl Store {
         collection.history.push(change, self.history_length);
         collection.changed = version;
         state.version = version;
-        // Under the lock, so that versions are told in their order.
+        // Under the lock, so that versions are published in their order.
         self.version.send_replace(version);
         Ok(record)
     }

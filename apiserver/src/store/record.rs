@@ -1,4 +1,4 @@
-//! An object as it is kept: as the text that is sent to whoever reads it.
+//! An object as it is kept: as the text that clients get.
 //!
 //! The text has no `apiVersion` and no `kind`, which the items of a list haven't either, and its `metadata` comes first, with
 //! `managedFields` and `resourceVersion` before the rest. So both can be taken out or replaced without reading it.
@@ -31,8 +31,8 @@ pub(crate) enum Owners<'d> {
     Written(&'d Stored<'d>),
     /// As they were.
     Kept(&'d Record),
-    /// As this text says.
-    Told(&'d str),
+    /// As in this text.
+    Text(&'d str),
 }
 
 /// An object in the store.
@@ -56,7 +56,7 @@ impl Record {
         let kept;
         let managed_fields = match draft.owners {
             Owners::Kept(record) => record.managed_fields(),
-            Owners::Told(text) => text,
+            Owners::Text(text) => text,
             Owners::Written(stored) => {
                 kept = stored.managed_fields_text();
                 &kept

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::access::{at, has_condition, int, is_true, list, text, text_or};
 use super::age::{since, time};
 
-/// What a row tells of a pod's containers, gathered one by one.
+/// What a row shows of a pod's containers, collected one by one.
 #[derive(Default)]
 struct Summary {
     ready: usize,

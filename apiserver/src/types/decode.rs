@@ -1,5 +1,5 @@
 //! Reading an object as its Go type does, and writing it again: what is unknown or empty goes, what is always written comes, and
-//! nobody's fields get their defaults.
+//! fields that aren't set get their defaults.
 
 use std::fmt::Write as _;
 
@@ -34,9 +34,9 @@ impl DecodeError {
 pub(crate) struct Decoder<'a> {
     pub(crate) types: &'a Types,
     pub(crate) arena: &'a Arena,
-    /// Whether fields that nobody set get their defaults.
+    /// Whether fields that aren't set get their defaults.
     pub(crate) fills_in: bool,
-    /// Whether empty lists that are always written stay, as in a request. The store doesn't tell them from absent ones.
+    /// Whether empty lists that are always written stay, as in a request. The store doesn't distinguish them from absent ones.
     pub(crate) keeps_empty: bool,
     pub(crate) release: Release,
 }
@@ -124,7 +124,7 @@ impl<'a> Decoder<'a> {
         walk: &mut Walk<'a>,
     ) -> Result<Value<'a>, DecodeError> {
         match (shape, value) {
-            // The store doesn't tell no bytes from null.
+            // The store doesn't distinguish no bytes from null.
             (Shape::Bytes, Value::Null) => return Ok(Value::String("")),
             (_, Value::Null) => return Ok(self.zero(shape)),
             _ => {}
@@ -228,7 +228,7 @@ impl<'a> Decoder<'a> {
         let is_omitted = match field.omitted {
             Omitted::Never => false,
             Omitted::Empty => is_empty && (field.is_pointer || !is_struct),
-            // Servers before 1.34 wrote a time that nobody set as null.
+            // Servers before 1.34 wrote a time that isn't set as null.
             Omitted::Zero => {
                 is_empty && !(matches!(field.shape, Shape::Time) && self.release < Release::new(34, 0))
             }

@@ -1,4 +1,4 @@
-//! The Go types of built-in kinds: how an object is read and written, and what a field has when nobody sets it.
+//! The Go types of built-in kinds: how an object is read and written, and the default of a field that isn't set.
 //!
 //! OpenAPI says what a field may hold; only the Go types say what is left of it. The table is made from them by
 //! `e2e/controlplane/types`.

@@ -63,7 +63,7 @@ impl Types {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let own = GroupVersionKind::new(group, version, kind);
         let typed = [("apiVersion", Value::String(api_version)), ("kind", Value::String(kind))];
-        // What is of a kind that isn't known is refused for that by whoever wants another one.
+        // What is of a kind that isn't known is refused by the reader that expects another one.
         let read =
             self.of_kind(&own).map_or(Ok(Vec::new()), |of| reader.members(of.0, envelope.field(2), "Raw", 0));
         let members = read.map_err(|error| Unreadable { kind: Some(own), error })?;
@@ -249,7 +249,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(self.arena.copy_text(&String::from_utf8_lossy(bytes(*last, name)?)))
     }
 
-    /// A time; null where nobody set it.
+    /// A time; null if it isn't set.
     fn time(self, message: &Message<'_>, name: &str, is_micro: bool) -> Result<Value<'a>, DecodeError> {
         if message.is_empty() {
             return Ok(Value::Null);

@@ -146,7 +146,7 @@ pub(crate) fn delete_one(
     Err(Failure::modified(&place.resource, &place.name))
 }
 
-/// One attempt; none where somebody else was faster.
+/// One attempt; none if another write was faster.
 fn attempt(
     server: &Server,
     place: &Place,

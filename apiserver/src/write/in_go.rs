@@ -1,6 +1,6 @@
 //! What the merge core says of an object that doesn't fit its schema, in the words of structured-merge-diff's `typed` package.
 
-/// The violations of a schema, each on its line, as the server tells them.
+/// The violations of a schema, each on its line, as the server words them.
 pub(super) fn in_go(message: &str) -> String {
     message.lines().map(violation).collect::<Vec<_>>().join("\n")
 }

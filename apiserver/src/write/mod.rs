@@ -282,7 +282,7 @@ fn read_new<'a>(
     server.read_object(arena, &place.resource, object)
 }
 
-/// Refuses a body that doesn't say what it is, where it has to: of a custom resource nothing else tells.
+/// Refuses a body without a kind where it needs one: the kind of a custom resource can't be known otherwise.
 fn check_has_kind(place: &Place, object: Value<'_>, text: &str) -> Result<(), Failure> {
     let is_missing = object.get("kind").and_then(|kind| kind.as_str()).is_none_or(str::is_empty);
     if !is_missing || !place.resource.is_custom() || place.subresource == "scale" {
@@ -469,7 +469,7 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
             return Err(Failure::conflict(&pod.resource, &pod.name, &why));
         }
         let object = object.with(&arena, &["spec", "nodeName"], Some(Value::String(node)));
-        // The server writes it itself, so that nobody becomes its owner.
+        // The server writes it itself, so that it has no owner.
         let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
         if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok()
         {

@@ -65,7 +65,7 @@ pub(crate) struct OneWrite<'s> {
     pub(crate) existence: Existence,
 }
 
-/// So often a write is computed anew when others are faster, before the client is told.
+/// So often a write is computed anew when others are faster, before the client gets an error.
 const ATTEMPTS: usize = 100;
 
 impl<'s> OneWrite<'s> {
@@ -77,7 +77,7 @@ impl<'s> OneWrite<'s> {
         for _ in 0..ATTEMPTS {
             let live = self.server.store.get(&resource.storage, &self.place.key());
             match (&live, self.existence) {
-                // What can't be stored at all is told first.
+                // What can't be stored at all is reported first.
                 (Some(_), Existence::New) => {
                     self.attempt(None, intend)?;
                     return Err(Failure::already_exists(resource, name));
@@ -92,7 +92,7 @@ impl<'s> OneWrite<'s> {
         Err(Failure::modified(resource, name))
     }
 
-    /// One attempt; none where somebody else was faster.
+    /// One attempt; none if another write was faster.
     fn attempt(
         &self,
         record: Option<&Arc<Record>>,
@@ -103,7 +103,7 @@ impl<'s> OneWrite<'s> {
         let old = old.map_err(Failure::internal)?;
         let live = old.map(|old| resource.shown(arena, old));
         let wanted = intend(live)?;
-        // What is written, in the version that is stored. Who owns what is told in the version of the request.
+        // What is written, in the version that is stored. The owners are recorded in the version of the request.
         let (wanted, brought) = self.converted(wanted);
         let (unfinished, finished) = (RefCell::new(None), Cell::new(None));
         let finish = |object| match self.finished(old, &wanted, brought.unwrap_or(object)) {
@@ -144,7 +144,7 @@ impl<'s> OneWrite<'s> {
         }
         self.check_preconditions(old, &wanted)?;
         if let Some(object) = finished.get().filter(|_| resource.is_converted()) {
-            // The request's version may not tell all.
+            // The request's version may lack fields of the stored one.
             stored.changed |= old.is_none_or(|old| !same_but_for_owners(arena, old, object));
             stored.object = object;
         }
@@ -183,7 +183,7 @@ impl<'s> OneWrite<'s> {
         }
         let (storage, key) = (&self.place.resource.storage, self.place.key());
         if let (Some(live), true) = (live, metadata::is_done_for(stored.object)) {
-            // Nobody sees the object without its last finalizer but who took that away.
+            // Only the client that removed the last finalizer sees the object without it.
             if self.server.store.remove(storage, &key, live).is_err() {
                 return Ok(None);
             }
@@ -227,7 +227,7 @@ impl<'s> OneWrite<'s> {
             // What an update brings was read before.
             Intent::Update(_) => server.without_empty_lists(arena, resource, object),
             Intent::Apply(_) => match old {
-                // What the request's version can't tell stays, too.
+                // What the request's version lacks stays, too.
                 Some(old)
                     if resource.is_converted()
                         && same_but_for_owners(arena, resource.shown(arena, old), object) =>

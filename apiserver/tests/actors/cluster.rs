@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) struct Cluster {
     pub(crate) server: ApiServer,
     client: Client,
-    /// As whom requests are made, and in which group.
+    /// The user of the requests, and its group.
     user: Option<(String, String)>,
 }
 
@@ -24,7 +24,7 @@ impl Cluster {
         Self { server, client, user: None }
     }
 
-    /// The same server, to somebody else.
+    /// The same server, for another user.
     pub(crate) fn for_user(&self, name: &str, group: &str) -> Self {
         let user = Some((name.to_owned(), group.to_owned()));
         Self { server: self.server.clone(), client: self.client.clone(), user }

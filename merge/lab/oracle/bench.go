@@ -17,7 +17,7 @@ import (
 
 // The benchmark side of the oracle, "oracle bench". Like the driver protocol it is one JSON object a line in
 // each direction, but the questions are others: load the inputs of an object once, check what a row makes of
-// them, and run that row for a while and tell what it took. Time and allocations are measured here, inside the
+// them, and run that row for a while and report what it took. Time and allocations are measured here, inside the
 // process, so that neither pipes nor JSON count.
 //
 // What counts and what doesn't:

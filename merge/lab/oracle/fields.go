@@ -61,7 +61,7 @@ func spellingOf(raw json.RawMessage) (spelling, error) {
 }
 
 // writeInItsOrder copies an object whose brace is read already. Only its order is kept: how the server has escaped what
-// it stores can't be told from what it serves.
+// it stores can't be distinguished from what it serves.
 func writeInItsOrder(buf *bytes.Buffer, decoder *json.Decoder) error {
 	buf.WriteByte('{')
 	for i := 0; decoder.More(); i++ {

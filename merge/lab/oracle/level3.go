@@ -321,7 +321,7 @@ func (res *resource) compare(out *outcome, w *write) error {
 	return nil
 }
 
-// writeError tells conflicts, which are an answer, from errors, and gives those a reason.
+// writeError separates conflicts, which are a response, from errors, and gives those a reason.
 func writeError(err error) (answer, error) {
 	var refused *refusal
 	var status *apierrors.StatusError
@@ -378,7 +378,7 @@ func conflictRows(status *apierrors.StatusError) []any {
 }
 
 // readCause reads: conflict with "manager"[ with subresource "name"][ using apiVersion[ at time]]. Only an
-// updater's version is told.
+// updater's version is given.
 func readCause(cause metav1.StatusCause) conflictRow {
 	row := conflictRow{operation: "Apply", field: cause.Field}
 	rest := strings.TrimPrefix(cause.Message, "conflict with ")

@@ -38,7 +38,7 @@ func refuse(reason, format string, args ...any) error {
 type answer = map[string]any
 
 // members of a request that are allowed for each question, besides those in everywhere. A question about
-// types also takes one of the sources of a type; the two levels of apply and update are told apart by gvk.
+// types also takes one of the sources of a type; the two levels of apply and update are distinguished by gvk.
 var (
 	everywhere = []string{"id", "do", "profile"}
 	typeSource = []string{"schema", "openapi", "crd", "type"}
@@ -75,7 +75,7 @@ func (o *oracle) serve(in io.Reader, out io.Writer) error {
 			writer.Write(o.line(line))
 			writer.WriteByte('\n')
 		}
-		// Whoever asks may wait for this answer before the next question; a pipe full of questions is
+		// A client may wait for this response before the next request; a pipe full of requests is
 		// answered in larger pieces.
 		if reader.Buffered() == 0 || err != nil {
 			if err := writer.Flush(); err != nil {
@@ -108,7 +108,7 @@ func (o *oracle) line(line []byte) []byte {
 	if err != nil {
 		buf.Reset()
 		if err := encodeAnswer(buf, r, errorAnswer(err)); err != nil {
-			return []byte(`{"error":{"reason":"Internal","message":"the error can't be told as JSON"}}`)
+			return []byte(`{"error":{"reason":"Internal","message":"the error can't be written as JSON"}}`)
 		}
 	}
 	return buf.Bytes()

@@ -10,7 +10,7 @@ import (
 // releases those of another.
 var release = linkedRelease()
 
-// linkedRelease tells it by the modules that Kubernetes publishes with each release: 1.36.3 has v0.36.3 of them.
+// linkedRelease derives it from the modules that Kubernetes publishes with each release: 1.36.3 has v0.36.3 of them.
 func linkedRelease() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range info.Deps {
@@ -19,7 +19,7 @@ func linkedRelease() string {
 			}
 		}
 	}
-	panic("the binary doesn't tell which libraries are linked in")
+	panic("the binary doesn't say which libraries are linked in")
 }
 
 // answersFor asks whether a request that names this release can be answered. One without its patch is the latest patch,

@@ -17,7 +17,7 @@ type resetFields map[fieldpath.APIVersion]*fieldpath.Set
 
 // builtinStrategies are the reset fields of the strategies in k8s.io/kubernetes 1.36.3 pkg/registry, in
 // apiextensions and in the aggregator, by subresource and kind. The strategies have the same fields for every
-// version that is served, so versions aren't told apart here. Kinds that aren't named reset nothing.
+// version that is served, so versions aren't distinguished here. Kinds that aren't named reset nothing.
 var builtinStrategies = map[string]map[schema.GroupKind][]string{
 	"": resettable(map[string]string{
 		"status": "Pod Service Node Namespace PersistentVolume PersistentVolumeClaim ReplicationController" +

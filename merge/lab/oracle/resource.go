@@ -32,7 +32,7 @@ type resource struct {
 	resets map[string]resetFields
 	// scale is how replicas are found, for a resource with that subresource.
 	scale *scalePaths
-	// deaf tells that the server would ask a webhook to convert between versions.
+	// deaf says that the server would call a webhook to convert between versions.
 	deaf bool
 }
 
@@ -151,7 +151,7 @@ func (res *resource) hasType(gvk schema.GroupVersionKind) bool {
 }
 
 // customResource reads back, from the document that an API server makes of CRDs, as much of one of them as is
-// told there: its versions, and which have a status subresource. Its scale subresource can't be read back,
+// described there: its versions, and which have a status subresource. Its scale subresource can't be read back,
 // since the document doesn't say where the replicas are.
 func (d *document) customResource(gk schema.GroupKind) *customResource {
 	if cr, ok := d.custom[gk]; ok {

@@ -252,7 +252,7 @@ type customResource struct {
 	models
 	crd       *apiextensionsv1.CustomResourceDefinition
 	resources map[schema.GroupVersionKind]*resource
-	// deaf tells that the conversion webhook that the CRD names isn't called.
+	// deaf says that the conversion webhook that the CRD names isn't called.
 	deaf bool
 }
 

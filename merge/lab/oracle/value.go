@@ -23,7 +23,7 @@ func decodeValue(raw json.RawMessage) (any, error) {
 }
 
 // encodeValue writes JSON. It differs from encoding/json in three points: a float64 stays recognizable as one
-// (1.0 doesn't become 1, so both spellings that the protocol tells apart come back as they went in; other
+// (1.0 doesn't become 1, so both spellings that the protocol distinguishes come back as they went in; other
 // spellings, like 1e3, come back as 1000.0), a json.RawMessage is copied byte for byte, and maps with keys of
 // type any, which structured-merge-diff may make, are taken.
 func encodeValue(buf *bytes.Buffer, v any) error {

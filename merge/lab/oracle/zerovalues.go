@@ -14,7 +14,7 @@ import (
 
 // writeZeroValues prints what a new object of each built-in kind has before anyone set anything: the zero value of its
 // Go type as JSON, by "group/version kind", without apiVersion and kind. The merge core ships this as data, since no
-// OpenAPI document tells it.
+// OpenAPI document shows it.
 func writeZeroValues(out io.Writer) error {
 	all := map[string]any{}
 	for gvk := range builtin.AllKnownTypes() {

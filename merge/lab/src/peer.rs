@@ -1,4 +1,4 @@
-//! Whom the questions are put to: lines are answered with lines.
+//! What responds to the requests: a line for each line.
 
 use std::{
     io::{BufRead as _, BufReader, BufWriter, Write as _},
@@ -10,12 +10,12 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use baton_merge_driver::Session;
 
-/// Somebody who speaks the merge driver protocol: takes requests, each a line without its end, and returns the response to each,
+/// A peer that speaks the merge driver protocol: takes requests, each a line without its end, and returns the response to each,
 /// in their order.
 pub type Peer = Box<dyn FnMut(&[String]) -> Result<Vec<String>> + Send>;
 
 /// The merge core, in this process: what is tested is asked without pipes between, and held to what no response contains. A panic
-/// is a response that is no JSON, and the end of the session: nobody sees it half changed.
+/// is a response that is no JSON, and the end of the session: it is never seen half changed.
 pub fn core() -> Peer {
     let mut session = Session::checked();
     let mut respond = move |line: &String| {

@@ -1,4 +1,4 @@
-//! What a case is about: its level and operation, and what tells one that shows something from one that shows little.
+//! What a case is about: its level and operation, and what distinguishes a case that shows something from one that shows little.
 
 use baton_testbed::Json;
 
@@ -17,7 +17,7 @@ pub(crate) fn kind(request: &Json) -> String {
     format!("{level} {operation}")
 }
 
-/// What tells a case that shows something from one that shows little.
+/// What distinguishes a case that shows something from one that shows little.
 pub(crate) fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
     if answer.get("error").is_some() {
         return Vec::new();

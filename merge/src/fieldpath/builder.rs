@@ -5,7 +5,7 @@ use crate::{Arena, arena::ArenaVec};
 
 /// Builds a set from paths that come in order.
 ///
-/// Whoever walks keeps the path to where it is; the builder keeps how much of it has become nodes. So three builders
+/// The caller keeps its current path; the builder keeps how much of it has become nodes. So three builders
 /// (added, modified, removed) can follow one walk, and a branch where nothing is marked leaves no trace.
 pub(crate) struct SetBuilder<'a> {
     nodes: ArenaVec<'a, Node<'a>>,

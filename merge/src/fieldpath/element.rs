@@ -109,7 +109,7 @@ impl PartialOrd for PathElement<'_> {
     }
 }
 
-// Derived equality would tell `1` from `1.0`; the order doesn't, and the two have to agree.
+// Derived equality would distinguish `1` from `1.0`; the order doesn't, and the two have to agree.
 impl PartialEq for PathElement<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {

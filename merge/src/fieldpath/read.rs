@@ -203,7 +203,7 @@ impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
 }
 
 /// Sorts the branches from `start` on and unites those of one element: it is a member if one of them is, and the last
-/// one that has something below it tells what is there.
+/// one that has something below it shows what is there.
 fn sort_level<'a>(arena: &'a Arena, nodes: &mut ArenaVec<'a, Node<'a>>, start: usize) {
     let unsorted = FieldSet::of_nodes(arena.slice(&nodes[start..]));
     let mut branches = arena.vec();

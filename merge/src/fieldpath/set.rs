@@ -258,7 +258,7 @@ mod tests {
         let set = FieldSet::of_paths(&arena, [Path::new(&[PathElement::Field("spec")])]);
         assert!(set.contains(&Path::of_fields(&arena, ["spec"])));
         assert!(!set.contains(&Path::of_fields(&arena, ["spec", "replicas"])));
-        assert!(!set.contains(&Path::default()), "nobody owns the object itself");
+        assert!(!set.contains(&Path::default()), "the object itself has no owner");
     }
 
     #[test]

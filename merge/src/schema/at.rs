@@ -45,7 +45,7 @@ impl<'a> At<'a> {
         SchemaError { at: self.to_string(), problem }
     }
 
-    /// Refuses to go deeper than a stack can bear. Whoever recurses asks this first.
+    /// Refuses to go deeper than the stack allows. Called before each recursion.
     pub(super) fn check_depth(&self) -> Result<(), SchemaError> {
         if self.depth > DEEPEST { Err(self.error(Problem::TooDeep(DEEPEST))) } else { Ok(()) }
     }

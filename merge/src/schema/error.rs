@@ -52,7 +52,7 @@ pub enum Problem {
         known: &'static [&'static str],
     },
     /// A list of type `map` without the names of its keys.
-    #[error("a list of type map needs x-kubernetes-list-map-keys: name the fields that tell its items apart")]
+    #[error("a list of type map needs x-kubernetes-list-map-keys: name the fields that identify its items")]
     MissingMapKeys,
     /// The names of a list's keys are no names.
     #[error("{member} must be {expected}, it is {found}")]

@@ -71,7 +71,7 @@ impl<'a> Request<'_, 'a> {
             && nulls(Some(computed.object)) > nulls(computed.live) + nulls(Some(self.object))
         {
             return Some(
-                "a map or list loses all it had while somebody else owns it; the schema may refuse the null",
+                "a map or list loses all it had while another manager owns it; the schema may refuse the null",
             );
         }
         if matches!(computed.verb, Verb::Update)
@@ -123,11 +123,11 @@ pub(super) fn of_versions<'a>(
 ) -> Option<&'static str> {
     let mut others = versions.filter(|version| *version != resource.api_version()).peekable();
     if resource.converts_by_webhook() && others.peek().is_some() {
-        return Some("somebody owns fields in another version, and a webhook converts between the two");
+        return Some("a manager owns fields in another version, and a webhook converts between the two");
     }
-    others
-        .any(|version| resource.may_be_served(version))
-        .then_some("somebody owns fields in another version, and only the server can convert between the two")
+    others.any(|version| resource.may_be_served(version)).then_some(
+        "a manager owns fields in another version, and only the server can convert between the two",
+    )
 }
 
 /// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers how it was

@@ -259,7 +259,7 @@ fn replicas_in(scale: Value<'_>) -> Result<i32, Refusal<'_>> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
-    reason = "what is out of bounds is told apart"
+    reason = "what is out of bounds is handled separately"
 )]
 fn integer(number: f64) -> i64 {
     if number.abs() < i64::MAX as f64 { number as i64 } else { i64::MIN }

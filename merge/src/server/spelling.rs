@@ -26,7 +26,7 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    /// How nothing is told of it: a JSON tree may have lost the order of its members. The server's own is assumed.
+    /// Unknown: a JSON tree may have lost the order of its members. The server's own is assumed.
     pub const UNKNOWN: Self = Self { in_set_order: true, in_name_order: true };
 
     /// How a FieldsV1 text is spelled.

@@ -194,7 +194,7 @@ impl<'a> Typed<'a> {
         self.context.schema.type_named(name)
     }
 
-    /// The structs: the maps whose type names fields, each before those in it. What is merged as a whole isn't searched: nobody
+    /// The structs: the maps whose type names fields, each before those in it. What is merged as a whole isn't searched: no manager
     /// owns a part of it.
     pub fn structs(&self) -> Vec<Struct<'a>> {
         structs::structs(self.context, self.type_id, self.value)

@@ -19,7 +19,7 @@ pub(super) fn reconcile<'a>(
     let change = change_below(context, type_id, set, false)?;
     Ok(match change {
         Change::None => None,
-        // Nobody owns the object itself: such a set stays as it is, but counts as changed.
+        // The object itself has no owner: such a set stays as it is, but counts as changed.
         Change::Whole => Some(set),
         Change::Below => {
             let mut out = context.arena.vec_with_capacity(set.nodes().len());

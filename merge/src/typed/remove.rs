@@ -41,7 +41,7 @@ impl<'a> Walk<'a> {
             (Kind::Scalar(_), _) => value,
             (_, Value::Map(members)) if members.is_empty() && self.extracts_as_before() => Value::Null,
             (_, Value::List([])) if self.extracts_as_before() => Value::Null,
-            // Whoever removes something of an atomic value removes all of it; and who removes of an empty one, too.
+            // Removing a part of an atomic value removes all of it, also if it is empty.
             (Kind::Map(map), Value::Map(members)) if map.is_atomic || members.is_empty() => self.whole(value),
             (Kind::List(list), Value::List(items)) if list.is_atomic() || items.is_empty() => {
                 self.whole(value)

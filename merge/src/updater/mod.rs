@@ -81,7 +81,7 @@ pub struct Conflict<'a, M> {
 /// Why a write can't be done.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError<'a, M> {
-    /// Somebody else owns what the write would change, and it isn't forced. In the order of the owners, for each in the
+    /// Other managers own what the write would change, and it isn't forced. In the order of the owners, for each in the
     /// order of its field set.
     #[error("{} conflicts with other field managers", .0.len())]
     Conflicts(Vec<Conflict<'a, M>>),

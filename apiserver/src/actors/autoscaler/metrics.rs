@@ -189,7 +189,7 @@ fn unable(reason: &'static str, why: &str) -> Unable {
     (reason, format!("the HPA was unable to compute the replica count: {why}"))
 }
 
-#[allow(clippy::cast_precision_loss)] // Nobody uses so many processors.
+#[allow(clippy::cast_precision_loss)] // No machine has that many processors.
 fn ratio(usage: i64, target: i64) -> f64 {
     usage as f64 / target.max(1) as f64
 }

@@ -112,7 +112,7 @@ impl Look<'_, '_> {
         let seen = self.seen(&target);
         let is_due = known.next <= self.pass.now;
         // The metrics follow what was just done only after a while, so that it isn't done once more meanwhile.
-        let is_new = known.seen["told"] != seen["told"] || known.seen != seen && !known.has_rescaled;
+        let is_new = known.seen["input"] != seen["input"] || known.seen != seen && !known.has_rescaled;
         let is_out_of_bounds = {
             let current = int(&target.scale, "/spec/replicas");
             current > 0 && Bounds::of(self.autoscaler).clamp(current) != current
@@ -130,7 +130,7 @@ impl Look<'_, '_> {
         let pods = self.pods(&target.scale);
         let pods: Vec<_> = pods.iter().map(|pod| (uid(pod), super::object::is_ready(pod))).collect();
         json!({
-            "told": [self.autoscaler["spec"], format!("{:?}", self.load())],
+            "input": [self.autoscaler["spec"], format!("{:?}", self.load())],
             "replicas": target.scale.pointer("/spec/replicas"), "pods": pods,
         })
     }

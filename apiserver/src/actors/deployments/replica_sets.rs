@@ -37,14 +37,14 @@ impl Deployments {
 }
 
 fn sync(pass: &mut Pass<'_>, ready_since: &HashMap<String, Instant>, set: &Object, pods: &[Object]) {
-    let is_leaving = |pod: &&Object| is_deleted(pod) && is_controlled_by(pod, set);
-    let leaving = pods.iter().filter(is_leaving).count();
+    let is_terminating = |pod: &&Object| is_deleted(pod) && is_controlled_by(pod, set);
+    let terminating = pods.iter().filter(is_terminating).count();
     let active = claim(pass, set, pods.iter().filter(|pod| is_active(pod)).cloned().collect());
     let failure = if is_deleted(set) { Ok(()) } else { manage(pass, set, &active) };
     if failure.is_err() {
         pass.retry();
     }
-    let status = status(pass, ready_since, set, &active, leaving, failure.err().as_ref());
+    let status = status(pass, ready_since, set, &active, terminating, failure.err().as_ref());
     if set["status"] != status {
         let mut updated = (**set).clone();
         updated["status"] = status;
@@ -59,7 +59,7 @@ fn status(
     ready_since: &HashMap<String, Instant>,
     set: &Value,
     active: &[Object],
-    leaving: usize,
+    terminating: usize,
     failure: Option<&Refused>,
 ) -> Value {
     let labels = json!({"matchLabels": set.pointer("/spec/template/metadata/labels")});
@@ -85,7 +85,7 @@ fn status(
     let mut status: Map<String, Value> =
         counts.map(|(name, count)| (name.to_owned(), count.into())).collect();
     status.insert("replicas".to_owned(), active.len().into());
-    status.insert("terminatingReplicas".to_owned(), leaving.into());
+    status.insert("terminatingReplicas".to_owned(), terminating.into());
     let mut conditions = items(set, "/status/conditions").to_vec();
     let is_noted = conditions.iter().any(|condition| condition["type"] == FAILURE);
     match failure {

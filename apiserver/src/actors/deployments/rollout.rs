@@ -170,8 +170,10 @@ impl Rollout<'_, '_> {
     /// Whether the Deployment's replica count differs from the one that its ReplicaSets last recorded.
     fn is_scaled(&self, sets: &Sets) -> bool {
         let wanted = replicas(&self.deployment);
-        let told = |set: &Value| annotation(set, DESIRED).and_then(|text| text.parse::<i64>().ok());
-        sets.all().filter(|set| replicas(set) > 0).any(|set| told(set).is_some_and(|told| told != wanted))
+        let desired = |set: &Value| annotation(set, DESIRED).and_then(|text| text.parse::<i64>().ok());
+        sets.all()
+            .filter(|set| replicas(set) > 0)
+            .any(|set| desired(set).is_some_and(|desired| desired != wanted))
     }
 
     /// Gives the ReplicaSets their share of another number of replicas.

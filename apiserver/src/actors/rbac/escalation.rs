@@ -1,4 +1,4 @@
-//! Nobody grants what they may not do themselves. After `pkg/registry/rbac`: `policybased` of each kind, and `validation`.
+//! Users can't grant permissions that they don't have. After `pkg/registry/rbac`: `policybased` of each kind, and `validation`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -93,7 +93,7 @@ fn owned<'a>(
     Ok(Record::write(&draft, 0))
 }
 
-/// Whom a review is about, if nothing is wrong with it.
+/// The user that a review is about, if the review is valid.
 fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, Failure> {
     let spec = &review["spec"];
     let is_own = kind == "SelfSubjectAccessReview";

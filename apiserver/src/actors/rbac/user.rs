@@ -15,7 +15,7 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Who a request says it is from: as whom it is made, else whom its token names, else the cluster's administrator.
+    /// The user of a request: the one that it impersonates, else the one that its token names, else the cluster's administrator.
     pub(crate) fn of(request: &Request) -> Self {
         let impersonated = request.header("impersonate-user");
         if !impersonated.is_empty() {

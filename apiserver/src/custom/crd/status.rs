@@ -21,7 +21,7 @@ pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
     crd["status"] != before
 }
 
-/// How far the end of a definition is.
+/// How far the deletion of a CRD is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Pending,
@@ -30,7 +30,7 @@ pub(crate) enum Ending {
     NeverEstablished,
 }
 
-/// Tells in the status how far the end of a definition is.
+/// Shows in the status how far the deletion of a CRD is.
 pub(crate) fn end(crd: &mut Json, ending: Ending, now: &str) {
     let (reason, message) = match ending {
         Ending::Pending => (
@@ -126,9 +126,10 @@ fn accept_names(crd: &mut Json, others: &[&Json], now: &str) {
         if refused.is_empty() {
             result.insert(name.to_owned(), wish.clone());
         } else {
-            let told: Vec<_> = refused.iter().map(|wish| format!("{wish} is already in use")).collect();
-            let told = if told.len() == 1 { told.concat() } else { format!("[{}]", told.join(", ")) };
-            conflict = Some((reason, told));
+            let message: Vec<_> = refused.iter().map(|wish| format!("{wish} is already in use")).collect();
+            let message =
+                if message.len() == 1 { message.concat() } else { format!("[{}]", message.join(", ")) };
+            conflict = Some((reason, message));
         }
     }
     match wanted.get("categories") {

@@ -1,4 +1,4 @@
-//! What holds of every apply, whatever is live and whoever owns it. A response doesn't tell it, so comparing responses doesn't
+//! What holds for every apply, for any live object and any owners. A response doesn't show it, so comparing responses doesn't
 //! show it: what a prediction says of everybody's losses, that the no-op check agrees with the prediction, and that trees and
 //! text lead to the same.
 
@@ -67,7 +67,7 @@ impl<'s> Laws<'s> {
     fn check_noop(&self) {
         let noop = self.is_noop(false);
         assert_eq!(noop, self.is_noop(true), "a no-op only by force, or only without");
-        // A tree doesn't tell in which order a server has stored field sets, and the check takes its own order for granted.
+        // A tree doesn't show in which order a server has stored field sets, and the check assumes its own order.
         if !noop || !self.in_order || !self.live.is_some_and(is_as_served) {
             return;
         }
@@ -141,7 +141,7 @@ impl<'s> Laws<'s> {
         for conflict in &refused.conflicts {
             let (manager, path) = (conflict.manager, conflict.path);
             assert!(!self.is_applier(manager), "the applier conflicts with itself");
-            // An object that nobody owns is given to somebody first, who isn't there yet.
+            // An object without owners first gets one, a new manager.
             let is_owned = owners.is_empty()
                 || self.is_of_scale()
                 || owners.get(&manager).is_some_and(|owned| owned.contains(&path));

@@ -123,7 +123,7 @@ impl<'s> Core<'s> {
                 self.subject.live.clone()
             }
             Outcome::Noop(_) => {
-                return Err(self.refused(row, "the check can't tell what changes from what doesn't"));
+                return Err(self.refused(row, "the check can't distinguish what changes from what doesn't"));
             }
         })
     }

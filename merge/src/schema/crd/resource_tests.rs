@@ -145,7 +145,7 @@ fn a_schema_that_is_not_structural_is_passed_over() {
     let definition = definition(json!({"type": "object", "properties": {"a": {}}}));
     let VersionSchema::NotStructural(why) = &parse(&definition).unwrap().versions[0].schema else { panic!() };
     let expected =
-        "$.spec.versions[0].schema.openAPIV3Schema.properties.a: not structural: the type must be told";
+        "$.spec.versions[0].schema.openAPIV3Schema.properties.a: not structural: the type must be set";
     assert_eq!(why.to_string(), expected);
     assert_eq!(map_of(&definition), json!({"elementType": {"namedType": "__untyped_deduced_"}}));
 }

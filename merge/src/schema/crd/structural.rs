@@ -38,8 +38,8 @@ pub(super) fn check(root: &Props<'_>, at: &At<'_>) -> Result {
     check_complete(root, root, at)
 }
 
-fn rule(holds: bool, at: &At<'_>, told: &'static str) -> Result {
-    if holds { Ok(()) } else { Err(at.error(Problem::NotStructural(told))) }
+fn rule(holds: bool, at: &At<'_>, message: &'static str) -> Result {
+    if holds { Ok(()) } else { Err(at.error(Problem::NotStructural(message))) }
 }
 
 /// What is refused wherever it stands.
@@ -116,11 +116,11 @@ fn check_invariants(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
 
 fn check_type(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
     let preserves = props.preserve_unknown_fields.is_some();
-    rule(props.type_name != "array" || props.items.is_some(), at, "an array must tell its items")?;
+    rule(props.type_name != "array" || props.items.is_some(), at, "an array must have items")?;
     rule(!is_root || props.additional.is_none(), at, "additionalProperties must not be used at the root")?;
     if props.type_name.is_empty() {
         let may_be_empty = (props.int_or_string || preserves) && !props.embedded_resource;
-        return rule(may_be_empty, at, "the type must be told");
+        return rule(may_be_empty, at, "the type must be set");
     }
     rule(!is_root || props.type_name == "object", at, "the type at the root must be object")
 }
@@ -138,8 +138,8 @@ fn check_extensions(props: &Props<'_>, at: &At<'_>) -> Result {
     if props.embedded_resource {
         rule(props.type_name == "object", at, "the type of an embedded resource must be object")?;
         rule(props.additional.is_none(), at, "an embedded resource must not have additionalProperties")?;
-        let told = preserves || !props.properties.is_empty();
-        rule(told, at, "an embedded resource must tell its properties or preserve unknown fields")?;
+        let is_described = preserves || !props.properties.is_empty();
+        rule(is_described, at, "an embedded resource must have properties or preserve unknown fields")?;
     }
     Ok(())
 }
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(with_property(json!({"type": "string"})), Ok(()));
         assert_eq!(
             with_property(json!({})).unwrap_err().to_string(),
-            "$.properties.p: not structural: the type must be told"
+            "$.properties.p: not structural: the type must be set"
         );
         with_property(json!({"x-kubernetes-preserve-unknown-fields": true})).unwrap();
         with_property(json!({"x-kubernetes-int-or-string": true})).unwrap();

@@ -54,7 +54,7 @@ pub(in crate::schema) fn common_types() -> [TypeDefinition; 2] {
     )
 }
 
-/// Any value: lists are atomic, maps as told, with members of the named type.
+/// Any value: lists are atomic, maps as given, with members of the named type.
 fn untyped(members: &str, relationship: Relationship) -> AtomDefinition {
     AtomDefinition {
         scalar: Some(Scalar::Untyped),

@@ -191,7 +191,7 @@ fn markers_without_a_meaning_are_refused_with_their_place() {
         (json!({"type": "array"}), "an array needs `items`: say what its items are"),
         (
             array("x-kubernetes-list-type", json!("map")),
-            "a list of type map needs x-kubernetes-list-map-keys: name the fields that tell its items apart",
+            "a list of type map needs x-kubernetes-list-map-keys: name the fields that identify its items",
         ),
     ] {
         assert_eq!(error_of(schema), format!("{at}: {message}"));

@@ -178,7 +178,7 @@ fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value
         assert_eq!(body["kind"], "Status", "{shown} is refused by {body}");
         assert_eq!(body["code"], code.as_u16(), "{shown} is refused by {body}");
         // An internal error of the server; what it can't merge has the same code, and no reason.
-        // The scale of who has no replicas is one that the real server tells of, too.
+        // The real server, too, shows a scale for an object without replicas.
         let has_no_scale =
             body["message"].as_str().is_some_and(|message| message.contains("spec replicas field"));
         assert!(has_no_scale || body["reason"] != "InternalError", "{shown}: {body}");

@@ -61,7 +61,7 @@ impl Scenario for Updates {
         let random = &mut history.random;
         let mut managers = managers.clone();
         if random.one_in(40) {
-            // Somebody edited what is owned.
+            // An edit of what is owned.
             let name = random.pick(&MANAGERS);
             if let Some(set) = managers.get_mut(name).and_then(|manager| manager.get_mut("set")) {
                 *set = set::mutated(random, set);
