@@ -101,8 +101,8 @@ async fn a_response_is_lost() -> Result<()> {
     Ok(())
 }
 
-/// Somebody else writes between the operator's read and its write, which the server refuses with 409.
-async fn somebody_else_is_faster() -> Result<()> {
+/// Another client writes between the operator's read and its write, which the server refuses with 409.
+async fn another_writer_is_faster() -> Result<()> {
     let server = start().await?;
     let deployments: Api<Deployment> = Api::default_namespaced(server.client());
     let others = deployments.clone();
@@ -120,7 +120,7 @@ async fn somebody_else_is_faster() -> Result<()> {
 
     let web = deployments.get("web").await?;
     let image = web.spec.and_then(|spec| spec.template.spec?.containers.pop()?.image);
-    assert_eq!(image.as_deref(), Some("web:2"), "the operator didn't undo what somebody else wrote");
+    assert_eq!(image.as_deref(), Some("web:2"), "the operator didn't undo what another client wrote");
     Ok(())
 }
 
@@ -146,7 +146,7 @@ async fn the_watch_is_cut() -> Result<()> {
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<()> {
     a_response_is_lost().await?;
-    somebody_else_is_faster().await?;
+    another_writer_is_faster().await?;
     the_server_is_busy().await?;
     the_watch_is_cut().await?;
     println!("The operator got over a lost response, a conflict, a busy server and a watch that was cut.");

@@ -1,6 +1,6 @@
 //! A test of an operator, whole: its `Controller` runs against the server until a site is up, and until it is gone.
 //!
-//! The clock is tokio's paused one: it jumps to whatever is waited for next. Minutes of the test are milliseconds here.
+//! The clock is tokio's paused one: it jumps to the next timer. Minutes of the test are milliseconds here.
 //!
 //!     cargo run --example reconciler_test
 
@@ -105,7 +105,7 @@ async fn main() -> Result<()> {
     // An operator that contests its own writes or the server's defaults never stops writing. This one doesn't.
     sleep(Duration::from_mins(10)).await;
     let later = deployments.get("shop").await?;
-    assert_eq!(later.resource_version(), deployment.resource_version(), "nothing is written any more");
+    assert_eq!(later.resource_version(), deployment.resource_version(), "no more writes");
 
     // The owner reference is right if the garbage collector takes the Deployment along.
     sites.delete("shop", &DeleteParams::background()).await?;

@@ -106,7 +106,7 @@ impl Server {
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
     }
 
-    /// Answers a request. What isn't a watch is answered at once.
+    /// Responds to a request: at once, if it isn't a watch.
     pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Answer {
         let answer = self.route(request).unwrap_or_else(|failure| Answer::failure(&failure));
         let mut answer =
@@ -129,7 +129,7 @@ impl Server {
             return Ok(answer);
         }
         let place = match self.place(&request.path) {
-            // Only the handlers of built-in resources answer with a status.
+            // Only the handlers of built-in resources respond with a status.
             Err(_) if !Registry::is_built_in(&request.path) => {
                 return Ok(Answer::plain(404, "404 page not found\n"));
             }

@@ -19,7 +19,7 @@ use crate::{
     status::Failure,
 };
 
-/// Answers requests in the process that asks.
+/// Responds to requests within the client's process.
 #[derive(Clone)]
 pub(crate) struct InProcess {
     pub(crate) server: Arc<Server>,

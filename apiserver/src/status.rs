@@ -1,4 +1,4 @@
-//! What the server answers when it doesn't do what it is asked: `Status` objects with the server's own reasons and messages, after
+//! The responses of the server when it refuses a request: `Status` objects with the server's own reasons and messages, after
 //! `k8s.io/apimachinery/pkg/api/errors`.
 
 use serde_json::{Value, json};
@@ -161,7 +161,7 @@ impl Failure {
             .with_details(json!({"causes": [{"message": message.to_string()}]}))
     }
 
-    /// An error that upstream doesn't give a reason: it answers 500 with the text alone.
+    /// An error that upstream doesn't give a reason: it responds with 500 and the text alone.
     pub(crate) fn unexplained(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
@@ -188,7 +188,7 @@ impl Failure {
     }
 }
 
-/// Success, where there is no object to answer with: a deletion.
+/// Success without an object to return: a deletion.
 pub(crate) fn success(resource: &Resource, name: &str, uid: &str) -> Value {
     let mut details = resource.details(name);
     if !uid.is_empty() {

@@ -66,7 +66,7 @@ impl Resource {
         kinds::convert::from_stored(arena, &gvk(version), stored)
     }
 
-    /// A record in this version, as an answer shows it.
+    /// A record in this version, as a response shows it.
     pub(crate) fn shown_record<'r>(&self, record: &'r Record) -> Result<Cow<'r, Record>, ValueError> {
         if !self.is_read_anew() {
             return Ok(Cow::Borrowed(record));

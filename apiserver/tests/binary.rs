@@ -45,7 +45,7 @@ fn get(address: &str, path: &str) -> Result<String> {
 }
 
 #[test]
-fn it_serves_what_it_loaded_until_it_is_told_to_end() -> Result<()> {
+fn it_serves_what_it_loaded_until_it_is_stopped() -> Result<()> {
     let folder = folder("serves")?;
     let (kubeconfig, objects) = (folder.join("kubeconfig"), folder.join("objects.yaml"));
     let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: blue}}";

@@ -216,7 +216,7 @@ async fn a_watch_ends_when_the_crd_of_its_resource_changes() {
 }
 
 #[tokio::test]
-async fn a_watch_from_before_the_history_is_told_that_its_version_is_gone() {
+async fn a_watch_from_before_the_history_gets_an_expired_error() {
     let server = ApiServer::builder().history(2).start().unwrap();
     let configs = configs(&server);
     let version = configs.create(&PostParams::default(), &config("a", "0")).await.unwrap();
@@ -287,7 +287,7 @@ async fn a_response_of_the_tests_choice_stands_for_a_write_that_never_happened()
 }
 
 #[tokio::test]
-async fn a_dry_run_answers_as_the_write_would_and_stores_nothing() {
+async fn a_dry_run_responds_as_the_write_would_and_stores_nothing() {
     let server = server();
     let configs = configs(&server);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -363,7 +363,7 @@ async fn a_list_is_sorted_as_the_storage_sorts_its_keys() {
 }
 
 #[tokio::test]
-async fn who_takes_what_the_cache_has_gets_all_of_it() {
+async fn a_list_from_the_cache_ignores_the_limit() {
     let server = server();
     let configs = configs(&server);
     for name in ["a", "b"] {

@@ -233,7 +233,7 @@ impl Replay {
         };
         let after = self.live(&own).await.unwrap_or_default();
         let chosen = Chosen::of(&expected, &after);
-        // What the server chooses by itself isn't recorded with this write, but with the next one.
+        // Values that the server chooses aren't recorded with this write, but with the next one.
         same("after", &chosen, &expected, &only(&expected, &after))
     }
 }

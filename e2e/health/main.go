@@ -1,4 +1,4 @@
-// Command health reads objects, one JSON object a line, and answers each with a line of JSON: how kstatus and Argo CD judge it,
+// Command health reads objects, one JSON object a line, and responds to each with a line of JSON: how kstatus and Argo CD judge it,
 // and which metrics kube-state-metrics makes of it. Its arguments are Argo CD's health script and the configuration of
 // kube-state-metrics.
 package main

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs what the real node of the tests is made of, on Debian and its kin: the container runtime, the network's plugins
+# Installs what the real node of the tests is made of, on Debian and its derivatives: the container runtime, the network's plugins
 # and the tool that builds images. 45 MB, ten seconds. Nothing is started, and nothing else is changed; run it as root.
 set -eu
 
-# kmod is for kernels that load overlay and nf_tables when they are first asked for.
+# kmod is for kernels that load overlay and nf_tables on first use.
 packages="buildah containerd containernetworking-plugins iproute2 iptables kmod nftables runc"
 
-# The hook that Debian's packages ask before they start a service: 101 means no. One that is there already is put back.
+# The hook that Debian's packages call before they start a service: 101 means no. An existing one is put back.
 policy=/usr/sbin/policy-rc.d
 before=
 if [ -e "$policy" ]; then

@@ -1,4 +1,4 @@
-// Command promql reads PromQL expressions, one a line, and answers each with a line of JSON: what Prometheus' own parser
+// Command promql reads PromQL expressions, one a line, and responds to each with a line of JSON: what Prometheus' own parser
 // says is wrong with it, or which series it selects. It knows no metrics.
 package main
 

@@ -190,7 +190,7 @@ struct Looks {
     listed: BTreeMap<String, u64>,
     /// Whether it has asked for more than that.
     asked: Cell<bool>,
-    /// When it wants to act again, whatever happens.
+    /// When it wants to act again, even without a change.
     wake: Option<Instant>,
 }
 
@@ -207,7 +207,7 @@ impl Looks {
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Pass<'_> {
-    /// Asks for another pass at a time, whatever happens until then.
+    /// Requests another pass at a time, even without a change until then.
     fn wake_at(&mut self, at: Instant) {
         self.looks.wake = Some(self.looks.wake.map_or(at, |wake| wake.min(at)));
     }
@@ -241,11 +241,11 @@ async fn run(
 ) {
     let mut view = View::default();
     let mut looks: Vec<Looks> = controllers.iter().map(|_| Looks::default()).collect();
-    let (mut kinds, mut is_told) = (None, false);
+    let (mut kinds, mut has_new_settings) = (None, false);
     loop {
         // Marked as seen before looking, so that nothing is missed in between.
         changes.mark_unchanged();
-        is_told |= settings.has_changed().unwrap_or(true);
+        has_new_settings |= settings.has_changed().unwrap_or(true);
         let current = settings.borrow_and_update().clone();
         let Some(server) = server.upgrade() else { return };
         let now = Instant::now();
@@ -253,7 +253,7 @@ async fn run(
         let registry = server.registry();
         let has_kinds = kinds.replace(registry.clone()).is_some_and(|kinds| Arc::ptr_eq(&kinds, &registry));
         for (controller, looks) in controllers.iter_mut().zip(&mut looks) {
-            if has_kinds && !is_told && looks.are_current(&server, now) {
+            if has_kinds && !has_new_settings && looks.are_current(&server, now) {
                 continue;
             }
             *looks = Looks { user_agent: controller.user_agent(), ..Looks::default() };
@@ -265,7 +265,7 @@ async fn run(
                 looks,
             });
         }
-        is_told = false;
+        has_new_settings = false;
         let wake = looks.iter().filter_map(|looks| looks.wake).min();
         drop(server);
         // Clients have their turn, even while there is more to do.
@@ -274,7 +274,7 @@ async fn run(
             biased;
             ended = changes.changed() => if ended.is_err() { return },
             ended = settings.changed() => {
-                is_told = true;
+                has_new_settings = true;
                 if ended.is_err() { return }
             }
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}

@@ -17,7 +17,7 @@ pub(super) struct Namespaces;
 
 const FINALIZER: &str = "kubernetes";
 
-/// What there is to say where nothing is wrong: the conditions in their order, with reasons and messages.
+/// The conditions of a namespace without problems, in their order, with reasons and messages.
 const FINE: [(&str, &str, &str); 5] = [
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     (
@@ -66,7 +66,7 @@ fn end(pass: &mut Pass<'_>, space: &Object) {
     for pods in pods {
         empty(pass, pods, name(space), &mut remaining);
     }
-    // Other things go once no pod may still use them. Until then nothing is said of what remains.
+    // Other things go once no pod may still use them. Until then the conditions don't mention the rest.
     let waits_for_pods = !remaining.objects.is_empty();
     if waits_for_pods {
         remaining.objects.clear();

@@ -31,7 +31,7 @@ impl Settled {
         self.0.retain(|known, _| uids.contains(known.as_str()));
     }
 
-    /// Has an object seen to again, whatever it is like.
+    /// Marks an object for another pass, in any state.
     pub(super) fn forget(&mut self, object: &Object) {
         self.0.remove(uid(object));
     }

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_that_are_there_twice_are_told_once() {
+    fn duplicate_items_are_reported_once() {
         let schema = Schema::read(&json!({"type": "object", "properties": {
             "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
             "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"],

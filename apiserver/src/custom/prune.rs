@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_go_and_are_told_by_their_paths() {
+    fn unknown_fields_are_dropped_and_reported_by_their_paths() {
         let schema = schema(&json!({"type": "object", "properties": {
             "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
             "map": {"type": "object", "additionalProperties": {"type": "object"}},

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_no_replicas_are_told() {
+    fn values_that_are_no_replica_counts_are_reported() {
         let check = |object: &Json| {
             let arena = Arena::new();
             let object = Value::from_json(&arena, object).unwrap();

@@ -22,7 +22,7 @@ fn errors_of(field: &Json, value: &Json) -> Vec<String> {
 }
 
 #[test]
-fn each_wrong_value_is_told_in_upstreams_words() {
+fn each_wrong_value_gets_the_message_of_upstream() {
     for (field, value, expected) in [
         (
             json!({"type": "integer"}),
@@ -100,7 +100,7 @@ fn each_wrong_value_is_told_in_upstreams_words() {
 }
 
 #[test]
-fn wrong_lists_and_maps_are_told_in_upstreams_words() {
+fn wrong_lists_and_maps_get_the_messages_of_upstream() {
     for (field, value, expected) in [
         (
             json!({"type": "array", "items": {"type": "string"}, "maxItems": 1}),
@@ -139,7 +139,7 @@ fn wrong_lists_and_maps_are_told_in_upstreams_words() {
 }
 
 #[test]
-fn alternatives_tell_of_the_one_that_failed_least() {
+fn alternatives_report_the_one_that_failed_least() {
     let field = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
     let none = [
         r#"<nil>: Invalid value: "": "spec.f" must validate one and only one schema (oneOf). Found none valid"#,

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_told_path_and_query() {
+    fn a_rule_gets_path_and_query() {
         let request =
             info(&Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/web?fieldManager=a%2Fb&force=true");
         assert_eq!(request.path, "/apis/apps/v1/namespaces/a/deployments/web");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_says_in_its_body_that_it_is_only_tried() {
+    fn the_body_of_a_deletion_can_make_it_a_dry_run() {
         let deletion = |options: &Value| {
             RequestInfo::of(&Method::DELETE, &Uri::from_static("/x"), options.to_string().as_bytes())
         };

@@ -38,7 +38,7 @@ pub(crate) enum Endpoint {
     Objects,
     /// `/api` and `/apis`.
     Groups,
-    /// Anything else, and whatever fails.
+    /// Anything else, and all failures.
     Others,
 }
 

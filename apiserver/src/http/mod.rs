@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-/// What a request is answered with.
+/// The response to a request, before it becomes one of HTTP.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) body: Body,

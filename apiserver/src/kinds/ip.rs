@@ -57,7 +57,7 @@ pub(super) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
-/// The address that the field has to hold; `known` ones were there before, and may stay whatever they look like.
+/// The address that the field has to hold; `known` ones were there before, and may stay in any form.
 pub(super) fn check_address(node: &Node<'_>, errors: &mut Errors, known: &[&str]) {
     let text = node.text();
     if known.contains(&text) {
@@ -86,7 +86,7 @@ pub(super) fn check_canonical_address(node: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-/// The range that the field has to hold; `known` ones were there before, and may stay whatever they look like.
+/// The range that the field has to hold; `known` ones were there before, and may stay in any form.
 pub(super) fn check_range(node: &Node<'_>, errors: &mut Errors, known: &[&str]) {
     let text = node.text();
     if known.contains(&text) {

@@ -58,7 +58,7 @@ pub(crate) fn validate_metadata(
     errors
 }
 
-/// What holds for all updates, whatever the kind.
+/// The rules for all updates, of any kind.
 pub(super) fn check_common_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors, namespaced: bool) {
     check(new, errors, NameRule::PathSegment, namespaced);
     check_update(new, old, errors);

@@ -46,7 +46,7 @@ pub(super) fn network_policy(check: &mut Check<'_>) {
     }
 }
 
-/// All ranges of addresses in a policy, which may stay whatever they look like.
+/// All ranges of addresses in a policy, which may stay in any form.
 fn blocks<'a>(spec: &Node<'a>) -> Vec<&'a str> {
     let mut known = vec![];
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {

@@ -67,7 +67,7 @@ fn a_patch_of_the_wrong_type_is_a_bad_request() {
 }
 
 #[test]
-fn an_error_carries_what_its_answer_needs() {
+fn an_error_carries_what_its_response_needs() {
     let patch = Value::Array(vec![json!({"op": "test", "path": ""}); 10_001]);
     let error = json_patch(json!({}), &patch).unwrap_err();
     let message =

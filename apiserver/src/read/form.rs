@@ -17,7 +17,7 @@ use crate::{
     table::{IncludeObject, Rows, TableOptions, TableRequest},
 };
 
-/// An object as the answer to a request.
+/// An object as the response to a request.
 pub(crate) fn rendered(
     server: &Server,
     request: &Request,
@@ -82,7 +82,7 @@ pub(crate) fn listed(
     Ok(Answer::text(200, rendering.list(objects, metadata)?))
 }
 
-/// How the objects of one answer are rendered.
+/// How the objects of one response are rendered.
 pub(super) struct Rendering {
     resource: Arc<Resource>,
     api_version: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{objects, status::Failure, store::Key};
 
-/// As Go reads it: whatever the last bits are.
+/// As Go reads it: with any last bits.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 

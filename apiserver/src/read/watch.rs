@@ -19,14 +19,14 @@ use crate::{
 
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARKS: Duration = Duration::from_mins(1);
-/// For how long a watch lasts that says nothing of it: the real server's is between this and twice this.
+/// How long a watch lasts without a timeout: a real server's is between this and twice this.
 const LASTS: Duration = Duration::from_mins(30);
-/// For how long it lasts at most, whatever it says: a time further away is none of the clock's.
+/// The longest time that it lasts: the clock can't represent times that are too far away.
 const LASTS_AT_MOST: Duration = Duration::from_hours(24 * 365);
-/// So long before its end it gets the last bookmark.
+/// How long before its end it gets the last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// A watch as the answer to a request.
+/// A watch as the response to a request.
 pub(super) fn watch(
     server: &Arc<Server>,
     request: &Request,

@@ -11,7 +11,7 @@ pub(crate) use fields::{FieldSelector, SelectableFields};
 pub(crate) use key::{label_key_errors, label_value_errors};
 pub(crate) use labels::{LabelSelector, format_labels};
 
-/// Why a selector can't be read, in the words in which the server refuses the request.
+/// Why a selector can't be read, as the message with which the server refuses the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct SelectorError(pub(crate) String);

@@ -206,7 +206,7 @@ impl Store {
         Ok(record)
     }
 
-    /// Takes an object away. The answer is how it was, at the version of its deletion.
+    /// Removes an object. Returns it as it was, at the version of its deletion.
     ///
     /// # Errors
     /// When something else is there by now.

@@ -111,7 +111,7 @@ fn a_row_goes_with_as_much_of_its_object_as_is_asked_for() {
 }
 
 #[test]
-fn a_custom_resource_shows_the_columns_of_its_definition() {
+fn a_custom_resource_shows_the_columns_of_its_crd() {
     let arena = Arena::new();
     let object = r#"{"metadata":{"name":"web","creationTimestamp":"2025-12-31T23:59:00Z","labels":{"a.b/c":"l"}},
         "spec":{"size":3,"ratio":1.5,"on":true,"none":null,"text":{"a":"<x>"},"parts":[{"name":"x"},{"name":"y"}]},

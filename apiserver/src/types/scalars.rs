@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_refused_in_the_words_of_go() {
+    fn a_time_is_refused_with_the_message_of_go() {
         let refused = |text, is_micro| time(text, is_micro).unwrap_err();
         let micro = r#"as "2006-01-02T15:04:05.000000Z07:00": cannot parse"#;
         assert_eq!(

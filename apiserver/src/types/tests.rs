@@ -61,7 +61,7 @@ fn a_broken_message_is_refused_or_another_object() {
 }
 
 #[test]
-fn what_is_wrong_with_a_message_is_told_as_go_tells_it() {
+fn a_wrong_message_is_reported_as_go_reports_it() {
     let cases: [(&[u8], &str); 10] = [
         (b"", "empty data"),
         (b"k8s\0", "empty body"),

@@ -377,7 +377,7 @@ fn orphans_by_default(resource: &Resource) -> bool {
     resource.is("batch", "Job") || resource.is("", "ReplicationController")
 }
 
-/// Kinds of which a deletion answers with the object rather than with a status.
+/// Kinds whose deletion returns the object rather than a status.
 fn returns_object(resource: &Resource) -> bool {
     const CORE: [&str; 8] = [
         "Namespace",

@@ -1,6 +1,6 @@
-//! What the merge core says of an object that doesn't fit its schema, in the words of structured-merge-diff's `typed` package.
+//! The merge core's errors about an object that doesn't fit its schema, in the wording of structured-merge-diff's `typed` package.
 
-/// The violations of a schema, each on its line, as the server words them.
+/// The violations of a schema, each on its line, in the wording of the server.
 pub(super) fn in_go(message: &str) -> String {
     message.lines().map(violation).collect::<Vec<_>>().join("\n")
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_violation_is_told_in_the_servers_words() {
+    fn each_violation_gets_the_message_of_the_server() {
         for (ours, servers) in [
             (
                 ".metadata.labels: expected a map, found \"none\"",

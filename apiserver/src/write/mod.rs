@@ -44,7 +44,7 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
         failure.details = Some(Box::new(place.resource.details("")));
         return Err(failure);
     }
-    // An answer that the client doesn't take is refused before anything is stored, here and in the other writes.
+    // A response that the client doesn't accept is refused before anything is stored, here and in the other writes.
     media(request, place)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();

@@ -322,7 +322,7 @@ impl<'s> OneWrite<'s> {
         if record.order == written { Spelling::UNKNOWN } else { record.spelling() }
     }
 
-    /// A refusal of the merge core in the server's words.
+    /// A refusal of the merge core with the server's message.
     fn refused(&self, intent: Value<'_>, refusal: Refusal<'_>) -> Failure {
         match refusal {
             Refusal::Conflicts(conflicts) => {
@@ -392,7 +392,7 @@ fn needs_version(resource: &Resource) -> bool {
             .any(|kind| resource.is("storage.k8s.io", kind))
 }
 
-/// An object that a precondition isn't met by, in the storage's words.
+/// An object that doesn't meet a precondition, with the storage's message.
 pub(crate) fn wrong_uid(place: &Place, dry_run: bool, wanted: &str, found: &str) -> String {
     let key = storage_key(place);
     // A dry run asks another layer, which doesn't know where in etcd it is.

@@ -131,7 +131,7 @@ async fn a_role_is_made_of_the_rules_of_those_that_it_selects() {
 }
 
 #[tokio::test]
-async fn nobody_grants_more_than_they_have() {
+async fn users_cannot_grant_more_than_they_have() {
     let (admin, anna) = cluster().await;
     let roles = format!("{RBAC}/roles");
     let writer = json!({

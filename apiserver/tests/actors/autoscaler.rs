@@ -189,7 +189,7 @@ status: {replicas: 2, selector: app=web}
 ";
 
 #[tokio::test(start_paused = true)]
-async fn a_custom_resource_is_scaled_without_pods_that_anybody_plays() {
+async fn a_custom_resource_is_scaled_though_no_actor_plays_its_pods() {
     let cluster = Cluster::with([Actor::Autoscaler]);
     cluster.server.load(WIDGETS).unwrap();
     let widget = "/apis/example.com/v1/namespaces/default/widgets/web";
@@ -209,7 +209,7 @@ async fn a_custom_resource_is_scaled_without_pods_that_anybody_plays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_target_that_is_not_there_is_looked_for_now_and_then_and_said_to_be_missing_once() {
+async fn a_missing_target_is_read_now_and_then_and_reported_once() {
     let requests = Arc::<Mutex<Vec<String>>>::default();
     let log = requests.clone();
     let server = ApiServer::builder().actor(Actor::Autoscaler);

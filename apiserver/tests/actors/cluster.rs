@@ -14,7 +14,7 @@ pub(crate) struct Cluster {
     user: Option<(String, String)>,
 }
 
-/// An answer that is a failure: its code and message.
+/// A failed response: its code and message.
 pub(crate) type Refused = (u64, String);
 
 impl Cluster {

@@ -1,5 +1,5 @@
 // Command types writes what the API server's Go types say and OpenAPI doesn't: how each field of a built-in kind is read and
-// written, and which value it has when nobody sets it.
+// written, and which value it has when it isn't set.
 //
 //	go run ./types -types ../../apiserver/data/types.json -zeros ../../apply/src/spelling/zeros.json
 //

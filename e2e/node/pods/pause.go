@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// pause waits until it is told to end. As the first process of its namespace it hears of no signal that it has no
+// pause waits until a signal ends it. As the first process of its namespace it gets no signal that it has no
 // handler for, and it inherits the orphans there.
 func pause() error {
 	signals := make(chan os.Signal, 1)

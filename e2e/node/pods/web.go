@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// How long requests that are under way may take when the server is told to end.
+// How long requests that are under way may take when the server gets the signal to end.
 const grace = 5 * time.Second
 
 // web serves the name of its pod at /, and at /load?for=30s keeps one processor busy for that long, in the background:

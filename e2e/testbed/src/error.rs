@@ -14,7 +14,7 @@ pub enum Error {
         action: &'static str,
         /// What it was tried on.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A program could not be started at all.
@@ -22,7 +22,7 @@ pub enum Error {
     Spawn {
         /// The program, as it was named to the system.
         program: String,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Go is needed to build the control plane, and isn't there or isn't the right one.
@@ -101,7 +101,7 @@ pub enum Error {
     Api {
         /// A verb with its object: `create the namespace x`.
         what: String,
-        /// The answer.
+        /// The response, or why there is none.
         source: Box<kube::Error>,
     },
     /// The control plane isn't ours, and this can be done only with one that is.

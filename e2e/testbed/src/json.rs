@@ -1,4 +1,4 @@
-//! A JSON document that keeps what comparing two answers needs: the order of members, and members that repeat. It doesn't
+//! A JSON document that keeps what comparing two responses needs: the order of members, and members that repeat. It doesn't
 //! know what a document means.
 
 use std::{fmt, str::FromStr, sync::Arc};

@@ -105,7 +105,7 @@ baton_bucket{le="+Inf"} +Inf
     }
 
     #[test]
-    fn samples_with_these_labels_are_summed_whatever_others_they_have() {
+    fn samples_with_these_labels_are_summed_even_if_they_have_others() {
         assert_value("baton_applies_total", &[("kind", "Deployment"), ("outcome", "sent")], 3.0);
         assert_value("baton_applies_total", &[("outcome", "sent")], 5.0);
         assert_value("baton_applies_total", &[], 45.0);

@@ -25,7 +25,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// What a server needs to authenticate itself. With the certificate of an authority, as PEM, only those may connect for whom
+    /// What a server needs to authenticate itself. With the certificate of an authority, as PEM, only clients may connect for which
     /// that one has signed, and otherwise everybody. HTTP/2 isn't offered.
     pub(crate) fn server_config(&self, clients: Option<&str>) -> Result<ServerConfig, Error> {
         let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(unusable);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_and_a_number_tell_every_choice() {
+    fn a_seed_and_a_number_determine_every_choice() {
         let choices = |seed, number| {
             let mut random = Random::new(seed, number);
             (0..20).map(|_| random.below(1000)).collect::<Vec<_>>()

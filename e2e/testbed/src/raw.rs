@@ -1,4 +1,4 @@
-//! Requests to an API server as they go over the wire, and answers to the letter: for what a typed client would hide, such as
+//! Requests to an API server as they go over the wire, and responses byte for byte: for what a typed client would hide, such as
 //! the order of members in field sets, the code of a success, or a request that no client would make.
 
 use std::{
@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use crate::{Error, Json};
 
-/// How long an answer may take.
+/// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A request.
@@ -30,7 +30,7 @@ pub struct Request {
     pub body: String,
 }
 
-/// What was answered.
+/// The response.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The HTTP status code.
@@ -54,7 +54,7 @@ impl Request {
     /// Sends it.
     ///
     /// # Errors
-    /// When there is no answer. A refusal is one.
+    /// When there is no response. A refusal is one.
     pub async fn send(self, client: &Client) -> Result<Reply, Error> {
         let what = format!("{} {}", self.method, self.uri);
         let mut request = hyper::Request::builder().method(self.method).uri(self.uri);
@@ -123,11 +123,11 @@ impl Reply {
             return Ok(self.text);
         }
         Err(Box::new(serde_json::from_str(&self.text).unwrap_or_else(|_| {
-            // Not everything in front of an API server answers with a Status.
+            // Not everything in front of an API server responds with a Status.
             Status::failure(&self.text, "Unknown").with_code(self.code)
         })))
     }
 }
 
-/// The text of an answer, or the refusal.
+/// The text of a response, or the refusal.
 pub type Answer = Result<String, Box<Status>>;

@@ -24,7 +24,7 @@ use crate::{Cluster, Error, PATIENCE, lock, wait_for};
 
 /// How long to wait before a request that failed is made again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// In seconds; a little less than the time after which the client gives up a connection on which nothing comes.
+/// In seconds; a little less than the time after which the client closes an idle connection.
 const WATCH: u32 = 290;
 
 /// An object as one write has left it.
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_has_come_to_objects_once_those_very_writes_were_seen() {
+    async fn it_has_come_to_objects_once_exactly_those_writes_were_seen() {
         let mut record = Record { began: Instant::now(), events: Vec::new(), gaps: Vec::new() };
         let target = target();
         assert!(record.has_come_to(&target, &[]));

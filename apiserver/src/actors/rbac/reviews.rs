@@ -75,7 +75,7 @@ fn of_json<'a>(arena: &'a Arena, json: &Value) -> Result<Object<'a>, Failure> {
     Object::from_text(arena, arena.copy_text(&json.to_string())).map_err(Failure::internal)
 }
 
-/// A review as it is answered: with what its fields are owned by, as if it were stored.
+/// A review as in the response: with the owners of its fields, as if it were stored.
 fn owned<'a>(
     server: &Server,
     arena: &'a Arena,

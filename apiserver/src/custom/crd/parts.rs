@@ -217,7 +217,7 @@ fn check_service(service: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
         _ if !path.starts_with('/') => invalid("must start with a '/'"),
         _ => {}
     }
-    // The first letter is left out whatever it is.
+    // The first letter is always left out.
     let rest = path.get(1..).unwrap_or_default();
     for (index, segment) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
         if segment.is_empty() {

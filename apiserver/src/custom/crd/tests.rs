@@ -32,7 +32,7 @@ fn errors_of(field: &Json) -> Vec<String> {
 }
 
 #[test]
-fn a_definition_is_completed_and_established() {
+fn a_crd_is_completed_and_established() {
     let mut crd = plain();
     assert_eq!(errors(&crd, None), [""; 0]);
     assert!(reconcile(&mut crd, &[], "2026-01-01T00:00:00Z"));
@@ -53,7 +53,7 @@ fn a_definition_is_completed_and_established() {
 }
 
 #[test]
-fn names_that_another_definition_has_are_not_accepted() {
+fn names_of_another_crd_are_not_accepted() {
     let mut first = plain();
     reconcile(&mut first, &[], "2026-01-01T00:00:00Z");
     let mut second = plain();
@@ -70,7 +70,7 @@ fn names_that_another_definition_has_are_not_accepted() {
 }
 
 #[test]
-fn a_definition_has_to_be_consistent() {
+fn a_crd_has_to_be_consistent() {
     let changed = |pointer: &str, value: Json| {
         let mut crd = plain();
         *crd.pointer_mut(pointer).unwrap() = value;

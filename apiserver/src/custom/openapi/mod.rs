@@ -94,7 +94,7 @@ struct Operation<'o> {
     verb: &'o str,
     /// `""` for objects themselves.
     subresource: &'o str,
-    /// The type that is answered with.
+    /// The type of the response.
     answer: String,
     /// The media types and the type of the request's body.
     body: Option<(&'o [&'o str], String)>,

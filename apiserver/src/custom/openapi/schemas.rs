@@ -40,7 +40,7 @@ impl Resource<'_> {
         schemas.insert(self.type_name(self.list_kind), list);
     }
 
-    /// The fields of every object, whatever the schema says of them.
+    /// The fields of every object; the schema can't change them.
     fn add_object_fields(&self, schema: &mut Json, metadata: &str, what: &str, anchor: &str) {
         let known = &self.apps["components"]["schemas"][DEPLOYMENT]["properties"];
         let Some(schema) = schema.as_object_mut() else { return };

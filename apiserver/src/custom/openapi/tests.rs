@@ -36,7 +36,7 @@ fn definition() -> Json {
 }
 
 #[test]
-fn the_document_tells_of_paths_and_types() {
+fn the_document_describes_paths_and_types() {
     let document = document("v1", &[&definition()], &apps());
     let paths: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
     let root = "/apis/example.com/v1/namespaces/{namespace}/shops";

@@ -56,7 +56,7 @@ fn a_failing_rule_says_what_its_author_wrote() {
 }
 
 #[test]
-fn values_have_the_types_that_schemas_tell() {
+fn values_have_the_types_of_their_schemas() {
     let object = json!({"spec": {"when": "2026-01-02T03:04:05Z", "share": 1, "list": ["a"]}});
     for rule in [
         "self.when > timestamp('2025-01-01T00:00:00Z')",

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::super::formats;
 use super::super::schema::Schema;
 
-/// What rules see of every object, whatever its schema says.
+/// What rules see of every object, with any schema.
 static OBJECT: LazyLock<Schema> = LazyLock::new(|| {
     let text = json!({"type": "string"});
     let metadata = json!({"type": "object", "properties": {"name": text, "generateName": text}});

@@ -70,7 +70,7 @@ fn check_time_zone(zone: &Node<'_>, errors: &mut Errors) {
         let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         errors.push(zone.invalid_text(detail));
     }
-    // Ours finds names whatever their case.
+    // Ours finds names in any case.
     let found = jiff::tz::TimeZone::get(name).ok();
     let is_known = found.is_some_and(|zone| zone.iana_name().is_none_or(|known| known == name));
     if name != "Local" && !is_known {

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_uncommon_address_is_told_with_the_common_one() {
+    fn an_uncommon_address_is_reported_with_the_common_one() {
         assert!(warned(warn_of_address, "10.0.0.1").is_empty());
         assert!(warned(warn_of_address, "2001:db8::1").is_empty());
         let non_standard = r#"ip: non-standard IP address "010.0.0.1" is invalid: use "10.0.0.1""#;

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_programs_are_told_the_release_that_the_module_requires() {
+    fn the_programs_get_the_release_that_the_module_requires() {
         let flags = version_flags(&directive(&super::super::source(), "k8s.io/kubernetes").unwrap());
         for expected in ["component-base/version.gitVersion=v1.", "component-base/version.gitMajor=1 "] {
             assert!(flags.contains(expected), "{flags}");

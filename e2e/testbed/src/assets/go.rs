@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn go_mod_tells_what_is_needed() {
+    fn go_mod_shows_what_is_needed() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(
             folder.path().join("go.mod"),

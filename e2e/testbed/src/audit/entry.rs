@@ -38,7 +38,7 @@ pub struct AuditEntry {
     pub namespace: Option<String>,
     /// The object's name; absent for lists, and for objects that were created with a generated one.
     pub name: Option<String>,
-    /// The HTTP status code of the answer.
+    /// The HTTP status code of the response.
     pub code: Option<u16>,
     /// The machine-readable reason of a failure, such as `Conflict`.
     pub reason: Option<String>,
@@ -139,7 +139,7 @@ impl AuditEntry {
 
     /// Whether it could change something.
     pub fn is_write(&self) -> bool {
-        // A review is a question that is asked by POST.
+        // A review is a read that is sent by POST.
         self.resource.as_deref() != Some("selfsubjectaccessreviews")
             && matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }

@@ -20,7 +20,7 @@ use crate::{Error, Json, lock, wait_for};
 
 /// The audit log of a control plane.
 ///
-/// A line is written when a request ends, which may be a moment after its client has seen the answer: use
+/// A line is written when a request ends, which may be a moment after its client has seen the response: use
 /// [`wait_for`](Self::wait_for) to wait for a request that was just sent.
 #[derive(Clone, Debug)]
 pub struct AuditLog(Source);
@@ -90,7 +90,7 @@ impl AuditEntries {
         self.that(|request| request.name.as_deref() == Some(name))
     }
 
-    /// Those that were answered with this status code.
+    /// Those whose response had this status code.
     #[must_use]
     pub fn code(self, code: u16) -> Self {
         self.that(|request| request.code == Some(code))
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_with_its_query_object_and_answer() {
+    fn a_request_is_read_with_its_query_object_and_response() {
         let requests = parse(log().as_bytes()).unwrap().resource("deployments").subresource(None);
         assert_eq!(requests.len(), 1, "{requests}");
         let request = &requests[0];
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_says_so_in_its_query_or_if_it_deletes_in_its_body() {
+    fn a_dry_run_is_marked_in_the_query_or_in_the_body_of_a_deletion() {
         let log = [
             line("1", "ResponseComplete", "patch", "/x?dryRun=All", ""),
             line("2", "ResponseComplete", "delete", "/x", r#","requestObject":{"dryRun":["All"]}"#),

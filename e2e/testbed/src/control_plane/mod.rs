@@ -89,7 +89,7 @@ impl Options {
     }
 }
 
-/// A control plane that answers. Dropping it stops its processes and removes its folder; both also happen when the
+/// A control plane that responds. Dropping it stops its processes and removes its folder; both also happen when the
 /// program ends without dropping it.
 #[derive(Debug)]
 pub struct ControlPlane {

@@ -74,7 +74,7 @@ fn compact(etcd: SocketAddr) -> Result<(), Error> {
         revision: String,
     }
 
-    let what = "etcd's answer";
+    let what = "etcd's response";
     // Any request will do: each response has the revision. This one is for a key that doesn't exist, "\0".
     let answer = net::http_post(etcd, "/v3/kv/range", &json!({"key": "AA=="})).map_err(Error::parse(what))?;
     let answer: Answer = serde_json::from_str(&answer).map_err(Error::parse(what))?;

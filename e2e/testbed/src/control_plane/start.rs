@@ -1,4 +1,4 @@
-//! Starts the components in their order and waits until the cluster is of use: it answers, controllers work, and there
+//! Starts the components in their order and waits until the cluster is of use: it responds, controllers work, and there
 //! are nodes to run on.
 
 use std::{net::Ipv4Addr, path::Path, process::Command, time::Duration};
@@ -129,7 +129,7 @@ pub(crate) async fn while_running(
     .await
 }
 
-/// Errors mean "not yet": as long as the server starts, it refuses connections, and then answers 500.
+/// Errors mean "not yet": as long as the server starts, it refuses connections, and then responds with 500.
 pub(super) async fn is_ready(client: &Client) -> bool {
     let Ok(request) = Request::new("").get("readyz", &GetParams::default()) else { return false };
     let answer = tokio::time::timeout(Duration::from_secs(2), client.request_text(request)).await;

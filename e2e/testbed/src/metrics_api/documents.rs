@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_told_in_whole_seconds_and_every_container_is_there() {
+    fn a_time_has_whole_seconds_and_every_container_is_there() {
         let list = pod_metrics(&[pod("web", "a", "Running")], Timestamp::UNIX_EPOCH, |_, _| Some(5));
         assert_eq!(list["items"][0]["timestamp"], "1970-01-01T00:00:00Z");
         assert_eq!(list["items"][0]["containers"][1]["usage"]["cpu"], "0m");

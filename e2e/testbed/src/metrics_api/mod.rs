@@ -5,7 +5,7 @@
 //! evenly, however many there are at the moment. So more pods mean less for each of them, and a real autoscaler finds the
 //! number that the load asks for.
 //!
-//! [`documents`] knows the API's objects, [`server`] answers, and this module registers with the API server's
+//! [`documents`] knows the API's objects, [`server`] responds, and this module registers with the API server's
 //! aggregator. Nothing here knows of autoscalers.
 
 mod documents;

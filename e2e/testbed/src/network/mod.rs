@@ -80,7 +80,7 @@ impl Network {
         format!("nsenter --net={}", namespace(self.holder.pid()).display())
     }
 
-    /// Lets it be when this program ends; returns the process id of its holder, with which it ends. Only the ports that lead there
+    /// Keeps it when this program ends; returns the process id of its holder, with which it ends. Only the ports that lead there
     /// from out here end with this program.
     pub(crate) fn keep(&self) -> u32 {
         self.holder.release();

@@ -58,7 +58,7 @@ impl Machine {
         within(enter, &within(die_with_parent, command))
     }
 
-    /// Lets it run on when this program ends; returns the process id of its holder, whose end ends all of it.
+    /// Keeps it running when this program ends; returns the process id of its holder, with which all of it ends.
     pub(super) fn keep(self) -> u32 {
         let pid = self.holder.pid();
         self.holder.release();

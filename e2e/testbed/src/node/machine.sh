@@ -8,10 +8,9 @@ mount -t tmpfs -o mode=755 tmpfs /run
 # What it has on disk: containers, pods, images, addresses.
 mount --bind "$folder/lib" /var/lib
 mount --bind "$folder/log" /var/log
-# Beside the hierarchies of version 1 it would only confuse.
+# Not used beside the hierarchies of version 1.
 if [ -d /sys/fs/cgroup/unified ]; then umount /sys/fs/cgroup/unified; fi
-# The kubelet sees to it that these settings, which are not a namespace's but the whole machine's, have the values that it
-# wants. It finds them here.
+# The kubelet enforces values of these settings, which belong to the whole machine and not to a namespace. It finds them here.
 while read -r setting value; do
     file="$folder/sysctl.$(echo "$setting" | tr / .)"
     echo "$value" >"$file"

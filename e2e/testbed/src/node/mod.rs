@@ -126,8 +126,8 @@ impl Node {
         load(&running.machine, image).await
     }
 
-    /// The body of what `GET path` is answered with at an address in the node's network, such as that of a Service or of a
-    /// pod; an error if the answer isn't 200.
+    /// The body of the response to `GET path` at an address in the node's network, such as that of a Service or of a
+    /// pod; an error if its code isn't 200.
     pub async fn get(&self, address: SocketAddr, path: &str) -> std::io::Result<String> {
         let path = path.to_owned();
         self.network.inside(move || net::http_get(address, &path)).await

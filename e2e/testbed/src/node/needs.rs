@@ -52,7 +52,7 @@ pub enum Unavailable {
     /// The system doesn't let namespaces be made, as in many containers.
     #[error("a real node needs namespaces of its own, and can't make them here: {said}")]
     NoNamespaces {
-        /// The answer.
+        /// The response.
         said: String,
     },
     /// The system doesn't let cgroups be made, as in many containers.

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_is_told_for_the_time_between_two_figures() {
+    fn cpu_is_measured_between_two_figures() {
         assert_eq!(usage(110, 1_500).millicores_since(&usage(100, 1_000)), Some(50.0));
         assert_eq!(usage(100, 1_000).millicores_since(&usage(100, 1_000)), None);
     }

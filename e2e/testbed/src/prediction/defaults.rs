@@ -1,4 +1,4 @@
-//! What a kube-apiserver fills into objects by itself: defaults, and what it allocates. This is a list of what the bodies
+//! What a kube-apiserver fills into objects: defaults, and what it allocates. This is a list of what the bodies
 //! here can meet, not of all that there is; what is missing in it shows up as a wrong prediction.
 
 use crate::Json;

@@ -51,7 +51,7 @@ fn is_for_the_request(status: &Status) -> bool {
 }
 
 impl Done<'_> {
-    /// What can be asked of the merge core about it: nothing where there is no object to write to, and where a write other than
+    /// The question to the merge core about it: none where there is no object to write to, and where a write other than
     /// an apply is refused: then it isn't known which object would have come of it.
     pub fn asked(&self) -> Option<Asked> {
         let before = self.before.filter(|_| self.write.method != Method::Create);

@@ -1,6 +1,6 @@
 //! Whether a prediction came true: conflicts, refusals, whether anything was stored, `managedFields` to the letter, and the
 //! object except for what a server fills in. It works on what is recorded, so it judges a server that
-//! answers now and one that answered long ago alike.
+//! responds now and one that responded long ago alike.
 
 use jiff::Timestamp;
 
@@ -26,7 +26,7 @@ pub enum Accuracy {
 const SERVERS_METADATA: [&str; 6] =
     ["uid", "creationTimestamp", "generation", "resourceVersion", "namespace", "managedFields"];
 
-/// Judges the prediction for a question by the answer of the server.
+/// Judges the prediction for a request by the response of the server.
 pub fn judge(question: &Json, server: &Json, prediction: &Json) -> Accuracy {
     match differences(question, server, prediction) {
         Ok(accuracy) => accuracy,
@@ -278,7 +278,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether a value is what a Go type has where nothing is set.
+/// Whether a value is the zero value of a Go type.
 fn is_zero(value: &Json) -> bool {
     match value {
         Json::Null | Json::Bool(false) => true,
@@ -300,7 +300,7 @@ mod tests {
 
     const NOW: &str = "2026-01-02T03:04:05Z";
 
-    /// A question about a Deployment, with the live object.
+    /// A request about a Deployment, with the live object.
     fn question(live: &str) -> Json {
         json(&format!(r#"{{"gvk":{{"kind":"Deployment"}},"openapi":{{}},"now":"{NOW}","live":{live}}}"#))
     }
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_compared_to_the_letter_and_times_to_the_second() {
+    fn owners_are_compared_exactly_and_times_to_the_second() {
         let owner = |fields: &str, time: &str| {
             format!(
                 r#"{{"metadata":{{"managedFields":[{{"manager":"m","fieldsV1":{fields},"time":"{time}"}}]}}}}"#

@@ -71,7 +71,7 @@ enum Later {
     Dropped,
 }
 
-/// What is known of a write once the server has answered it.
+/// What is known of a write after the server's response.
 pub(super) struct Answered<'a> {
     /// The object before, in the version of the write.
     pub(super) live: Option<&'a Json>,
@@ -83,7 +83,7 @@ pub(super) struct Answered<'a> {
     pub(super) now: &'a str,
 }
 
-/// The question, or `None` where nothing can be asked: the object that an update leads to isn't known when the server
+/// The question to the merge core, or `None` where there is none: the object that an update leads to isn't known when the server
 /// refuses it.
 pub(super) fn question(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Option<Json> {
     let object = match (write.is_apply(), write.subresource) {

@@ -1,4 +1,4 @@
-//! What a server answered to a write, as far as a prediction can be held against it, in the form that is recorded.
+//! The part of a server's response to a write that a prediction can be compared with, in the form that is recorded.
 
 use super::write::Write;
 use crate::Json;

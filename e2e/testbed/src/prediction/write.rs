@@ -16,7 +16,7 @@ pub struct Write {
     pub manager: String,
     /// What is sent.
     pub body: Json,
-    /// What the request, taken by its word, makes of `metadata.managedFields`.
+    /// What the request, taken literally, makes of `metadata.managedFields`.
     pub owners: Owners,
 }
 

@@ -11,7 +11,7 @@ use kube::{Client, client::Body};
 const OF_THE_CONNECTION: [HeaderName; 6] =
     [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// Sends the request and returns the server's answer, of which the body may still be on its way.
+/// Sends the request and returns the server's response, of which the body may still be on its way.
 pub(super) async fn forward(upstream: &Client, request: Request<Bytes>) -> kube::Result<Response<Body>> {
     let (head, body) = request.into_parts();
     let mut passed_on = Request::new(Body::from(body));
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_about_the_connection_stays_on_it_and_the_token_is_passed_on() {
+    fn headers_of_a_connection_stay_on_it_and_the_token_is_passed_on() {
         let mut headers = HeaderMap::new();
         for name in [AUTHORIZATION, CONNECTION, TRANSFER_ENCODING] {
             headers.insert(name, HeaderValue::from_static("x"));

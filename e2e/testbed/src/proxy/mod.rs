@@ -1,10 +1,10 @@
 //! A proxy between a client and the API server that does to single requests what networks and servers do: it cuts the
-//! connection before or after a write or in the middle of a watch, keeps an answer waiting, answers by itself, or answers
+//! connection before or after a write or in the middle of a watch, delays a response, responds by itself, or responds
 //! something else. Which request meets what is for [rules](Action) to say; the proxy knows no resource and remembers
 //! nothing but how many writes there were and the first one that a rule has cut.
 //!
 //! Its clients talk plain HTTP on the loopback interface and authenticate by a token, which is passed on:
-//! a client certificate can't be. Requests are read whole before they are passed on; answers flow as they come, so that
+//! a client certificate can't be. Requests are read whole before they are passed on; responses flow as they come, so that
 //! watches work.
 
 mod crash;
@@ -28,7 +28,7 @@ use crate::{Cluster, Error, kubeconfig, server};
 /// # async fn example(cluster: &baton_testbed::Cluster) -> Result<(), baton_testbed::Error> {
 /// use baton_testbed::{Action, Proxy};
 ///
-/// // The answer to the third write is lost.
+/// // The response to the third write is lost.
 /// let proxy = Proxy::start(cluster, |request| match request.write {
 ///     Some(3) => Action::after(Action::Cut),
 ///     _ => Action::Forward,
@@ -104,7 +104,7 @@ impl Drop for Proxy {
     }
 }
 
-/// One request. An error closes the connection: that is what hyper does when a service fails, or the body of its answer.
+/// One request. An error closes the connection: that is what hyper does when a service fails, or the body of its response.
 async fn handle(
     faults: Arc<Faults>,
     upstream: Client,

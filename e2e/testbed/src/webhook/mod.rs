@@ -24,7 +24,7 @@ use crate::{Error, lock, pki::Authority, server};
 /// A server of admission webhooks on a free port of 127.0.0.1, for an API server on the same machine. It belongs to the
 /// tokio runtime in which it was started; dropping it closes all its connections.
 ///
-/// It answers on every path, so that one server can be many hooks. All of them allow what they are asked about, but for two:
+/// It responds on every path, so that one server can be many hooks. All of them allow every request, but for two:
 ///
 /// - `/mutate` also adds the annotation `webhook.test/touched: "true"`, to what has metadata.
 /// - `/deny` denies, with a message.
@@ -86,7 +86,7 @@ impl AdmissionWebhook {
         })
     }
 
-    /// What was asked until now, in the order in which it arrived. A write whose answer has come has had its reviews.
+    /// The reviews until now, in the order in which they arrived. A write whose response has come has had its reviews.
     pub fn reviews(&self) -> Vec<Review> {
         lock(&self.reviews).clone()
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_answers_once_it_is_dropped_not_even_on_an_open_connection() {
+    async fn nothing_responds_once_it_is_dropped_not_even_on_an_open_connection() {
         let webhook = AdmissionWebhook::start().await.unwrap();
         let client = client(&webhook).await;
         let question = review::question("CREATE", "a").to_string();

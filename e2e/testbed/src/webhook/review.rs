@@ -1,5 +1,5 @@
 //! The documents of the API, and what each hook responds. It keeps no state: the response depends on the
-//! hook's path and the question alone.
+//! hook's path and the request alone.
 
 use k8s_openapi::ByteString;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ pub struct Review {
     pub user: String,
 }
 
-/// The part of an `AdmissionReview` that is used here. The group has no other kind, and a question without its fields is an
+/// The part of an `AdmissionReview` that is used here. The group has no other kind, and a request without its fields is an
 /// error; so is one of another version.
 #[derive(Deserialize)]
 #[serde(tag = "apiVersion")]
@@ -63,7 +63,7 @@ struct UserInfo {
     username: String,
 }
 
-/// What the hook at `path` is asked by this body of a request, and the body that it answers with.
+/// The review in this body of a request to the hook at `path`, and the body of the response.
 ///
 /// # Errors
 /// When the body isn't an `AdmissionReview` of `admission.k8s.io/v1` with a request.
@@ -112,7 +112,7 @@ fn touch(object: &Value) -> Option<Value> {
     })
 }
 
-/// A question as an API server writes it, about a Deployment in the namespace `shop`.
+/// A request as an API server writes it, about a Deployment in the namespace `shop`.
 #[cfg(test)]
 pub(super) fn question(operation: &str, name: &str) -> Value {
     json!({
@@ -136,7 +136,7 @@ mod tests {
         answer(path, question.to_string().as_bytes()).unwrap()
     }
 
-    /// The object of a question about it, after the patch that it is answered with.
+    /// The object of a request about it, after the patch in the response.
     fn mutated(object: Value) -> Value {
         let mut question = question("CREATE", "web");
         question["request"]["object"] = object;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_allows_and_says_which_question_that_was() {
+    fn a_hook_allows_with_the_uid_of_the_request() {
         let (review, document) = ask("/any", &question("UPDATE", "web"));
         let uid = "705ab4f5-6393-11e8-b7cc-42010a800002";
         let expected = json!({
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_a_question_is_left_out_of_its_review() {
+    fn what_is_absent_from_a_request_is_absent_from_its_review() {
         let mut question = question("CREATE", "web");
         for field in ["namespace", "name", "dryRun", "object"] {
             question["request"].as_object_mut().unwrap().remove(field);

@@ -1,4 +1,4 @@
-//! The kinds whose objects are written, and bodies for them: `kinds.yaml` says what they are, and in which words.
+//! The kinds whose objects are written, and bodies for them: `kinds.yaml` describes them, and explains how.
 
 use std::sync::LazyLock;
 
@@ -98,7 +98,7 @@ impl Kind {
 /// A body in the making.
 struct Body<'r> {
     random: &'r mut Random,
-    /// Whether it has to be valid by itself, as the body of a creation.
+    /// Whether it has to be valid alone, as the body of a creation.
     whole: bool,
     /// How many of a hundred optional members are there.
     density: u32,
@@ -110,7 +110,7 @@ impl<'r> Body<'r> {
         Self { random, whole, density }
     }
 
-    /// A value, by the words of `kinds.yaml`.
+    /// A value, as `kinds.yaml` describes it.
     fn choose(&mut self, what: &Json) -> Json {
         let Json::Object(members) = what else { return what.clone() };
         let options = |word| what.get(word).map(Json::items);
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_consist_of_what_is_said_of_them() {
+    fn bodies_hold_no_marks_of_their_description() {
         assert_eq!(Kind::all().len(), 35);
         let mut random = Random::new(1, 1);
         for kind in Kind::all() {

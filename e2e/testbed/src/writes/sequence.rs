@@ -183,7 +183,7 @@ impl Sequence {
         write
     }
 
-    /// What people own of an object: all that the server didn't put there by itself.
+    /// What people own of an object: all that the server didn't put there.
     fn own(live: &Json) -> Json {
         let mut own = live.clone();
         own.take("status");

@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::replica_watch::{
-    what_cannot_be_found_out_any_more_is_said, what_was_stored_while_nobody_listened_is_found_out,
+    what_can_no_longer_be_found_out_is_reported, what_was_stored_during_a_gap_is_found_out,
 };
 
 fn object<K: DeserializeOwned>(json: Value) -> K {
@@ -152,7 +152,7 @@ async fn an_autoscaler_raises_replicas_through_the_scale_subresource() {
 
 #[tokio::test]
 #[ignore = "on a real control plane"]
-async fn the_audit_log_tells_who_sent_what_and_how_it_ended() {
+async fn the_audit_log_shows_who_sent_what_and_how_it_ended() {
     let cluster = ControlPlane::shared().await;
     let log = cluster.audit().unwrap();
     let namespace = cluster.namespace("audit").await.unwrap();
@@ -263,8 +263,8 @@ async fn a_cluster_comes_back_from_outages_and_goes_when_it_is_dropped() {
     let mut cluster = ControlPlane::options().start().await.unwrap();
     the_api_server_comes_back_with_all_that_was_stored(&mut cluster).await;
     what_etcd_has_forgotten_is_gone_once_the_api_server_has_too(&mut cluster).await;
-    what_was_stored_while_nobody_listened_is_found_out(&mut cluster).await;
-    what_cannot_be_found_out_any_more_is_said(&mut cluster).await;
+    what_was_stored_during_a_gap_is_found_out(&mut cluster).await;
+    what_can_no_longer_be_found_out_is_reported(&mut cluster).await;
     dropping_it_stops_all_processes_and_removes_the_folder(cluster);
 }
 
@@ -326,7 +326,7 @@ async fn what_is_kept_runs_on_until_its_script_stops_it() {
     let mut owner = Owner::start(&["--keep"]);
     let cluster = owner.cluster();
     assert!(owner.0.wait().unwrap().success());
-    // Longer than it would take to go by itself.
+    // Longer than it would take to end without the script.
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(cluster.runs());
     assert!(Command::new(&cluster.stop).status().unwrap().success());

@@ -132,7 +132,7 @@ async fn a_document_can_be_made_to_say_something_else() {
 
 #[tokio::test]
 #[ignore = "on a real control plane"]
-async fn a_rule_can_answer_in_the_place_of_the_server() {
+async fn a_rule_can_respond_in_the_place_of_the_server() {
     // Of 429, 503 and 504 the client says nothing for minutes: it tries again.
     let scene = Scene::start("answered", |request| match request.path.as_str() {
         "/openapi/v3" => Action::fail(500, "InternalError", "not today"),
@@ -170,7 +170,7 @@ async fn the_connection_is_cut_before_or_after_the_nth_write() {
 
 #[tokio::test]
 #[ignore = "on a real control plane"]
-async fn a_deletion_that_is_only_tried_is_no_write() {
+async fn a_dry_run_of_a_deletion_is_no_write() {
     let scene = Scene::start("tried", |_| Action::Forward).await;
     scene.apply("kept").await.unwrap();
     let writes = scene.proxy.writes();
@@ -194,7 +194,7 @@ async fn after_a_crash_nothing_reaches_the_server_any_more() {
         assert_eq!(scene.stored("second").await, answer.is_some());
 
         let later = tokio::time::timeout(Duration::from_millis(300), scene.apply("third"));
-        assert!(later.await.is_err(), "it is neither passed on nor answered");
+        assert!(later.await.is_err(), "it is neither passed on nor gets a response");
         assert!(!scene.stored("third").await);
     }
 }
@@ -237,7 +237,7 @@ async fn a_watch_can_be_given_only_so_much_time() {
 
 #[tokio::test]
 #[ignore = "on a real control plane"]
-async fn a_watch_is_told_in_two_ways_that_its_version_is_gone() {
+async fn the_version_of_a_watch_can_be_gone_in_two_ways() {
     let scene = Scene::start("gone", |request| match request.query("resourceVersion") {
         Some("0") if request.is_watch() => Action::gone_event(),
         _ if request.is_watch() => Action::gone(),
@@ -252,7 +252,7 @@ async fn a_watch_is_told_in_two_ways_that_its_version_is_gone() {
 
 #[tokio::test]
 #[ignore = "on a real control plane"]
-async fn somebody_else_can_be_made_to_be_faster() {
+async fn another_writer_can_be_made_faster() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let scene = Scene::start("faster", move |request| match request.write {
         Some(1) => {

@@ -33,7 +33,7 @@ async fn scale(deployments: &Api<Deployment>, replicas: &[i32]) {
 
 #[tokio::test]
 #[ignore = "on a real control plane"]
-async fn every_number_is_seen_from_before_the_deployment_is_there_until_after_it_is_gone() {
+async fn every_replica_count_is_seen_from_before_the_creation_until_after_the_deletion() {
     let cluster = ControlPlane::shared().await;
     let namespace = cluster.namespace("replicas").await.unwrap();
     let watch = ReplicaWatch::start(&Cluster::Real(cluster.clone()), namespace.name(), "web").await.unwrap();
@@ -63,7 +63,7 @@ fn unheard<T: Send>(act: impl AsyncFnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(|| runtime().block_on(act())).join().unwrap())
 }
 
-pub(crate) async fn what_was_stored_while_nobody_listened_is_found_out(cluster: &mut ControlPlane) {
+pub(crate) async fn what_was_stored_during_a_gap_is_found_out(cluster: &mut ControlPlane) {
     let kubeconfig = cluster.kubeconfig().to_owned();
     create(&deployments(&kubeconfig, "default").await, 3).await;
     let watch = ReplicaWatch::start(&given(cluster), "default", "web").await.unwrap();
@@ -74,7 +74,7 @@ pub(crate) async fn what_was_stored_while_nobody_listened_is_found_out(cluster: 
     assert_eq!(watch.history().await.unwrap().values(), [3, 1, 4, 2]);
 }
 
-pub(crate) async fn what_cannot_be_found_out_any_more_is_said(cluster: &mut ControlPlane) {
+pub(crate) async fn what_can_no_longer_be_found_out_is_reported(cluster: &mut ControlPlane) {
     let kubeconfig = cluster.kubeconfig().to_owned();
     let namespace = cluster.namespace("missed").await.unwrap();
     create(&deployments(&kubeconfig, namespace.name()).await, 3).await;

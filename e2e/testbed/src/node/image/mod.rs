@@ -29,7 +29,7 @@ impl Image {
         Self::of_program(&assets::pods()?, &["pause"], NOBODY, name)
     }
 
-    /// A small web server on port 8080: `GET /` is answered with the pod's name, and `POST /load?for=30s` keeps a processor
+    /// A small web server on port 8080: `GET /` returns the pod's name, and `POST /load?for=30s` keeps a processor
     /// busy for so long. It needs no user, no capability and no writable file.
     pub fn web() -> Result<Self, Error> {
         Self::of_program(&assets::pods()?, &["web", "8080"], NOBODY, "localhost/web:1")
