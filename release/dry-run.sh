@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a release as far as that needs no account: nothing is pushed, signed or published.
+# Makes a release without an account: nothing is pushed, signed or published.
 #
 #     release/dry-run.sh [--quick] VERSION FOLDER      for example: release/dry-run.sh 0.1.0 /tmp/assets
 #
@@ -24,7 +24,7 @@ step() {
     "$@"
     printf -- '--- %d s\n' "$((SECONDS - began))" >&2
 }
-# What an earlier run left there would get into SHA256SUMS.
+# Leftovers of an earlier run would get into SHA256SUMS.
 find "$output" -mindepth 1 -maxdepth 1 ! -name 'baton-linux-amd64' ! -name 'baton-linux-arm64' -delete
 step release/check.sh "$version"
 step release/lint.sh

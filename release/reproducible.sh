@@ -2,7 +2,7 @@
 # Builds the operator's binary twice and compares the two byte for byte. The builds are of the last commit, in folders of different
 # names, and share only the downloaded crates.
 #
-#     release/reproducible.sh [ARCHITECTURE]      if absent, amd64
+#     release/reproducible.sh [ARCHITECTURE]      the default is amd64
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,4 +1,4 @@
-//! Speaks the merge driver protocol: reads a question a line from standard input and answers each with a line.
+//! Speaks the merge driver protocol: reads one request a line from standard input and writes one response a line.
 //!
 //! ```text
 //! echo '{"do":"to_set","value":{"a":{"b":1}}}' | cargo run --release -q -p baton-merge --example driver

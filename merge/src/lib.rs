@@ -58,7 +58,7 @@
 //! assert!(forced.changed);
 //! assert_eq!(forced.taken[0].path.to_string(), ".spec.replicas");
 //! assert_eq!(forced.taken[0].from.manager, "alice");
-//! assert_eq!(forced.stored.to_json()["spec"]["image"], "shop:1", "what bob doesn't say, he doesn't touch");
+//! assert_eq!(forced.stored.to_json()["spec"]["image"], "shop:1", "fields outside bob's intent don't change");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -70,7 +70,7 @@
 //! label. The server keeps a list of which client set which field. A client in that list is a **field manager**; what it
 //! set is its **field set**: a set of paths. A path in the set is **owned**.
 //!
-//! Ownership says nothing about who may write. It says whose word counts when two disagree, and when a field may go.
+//! Ownership says nothing about who may write. It decides which apply gets a conflict, and when a field is removed.
 //!
 //! ```
 //! use baton_merge::{Arena, fieldpath::{FieldSet, Path}};
@@ -128,7 +128,7 @@
 //!
 //! # What an apply does
 //!
-//! An apply sends an **intent**: not the whole object, but every field that its manager cares about, and no other. The
+//! An apply sends an **intent**: not the whole object, but every field that its manager wants to set, and no other. The
 //! server then does this, and so does this crate:
 //!
 //! 1. If no manager owns anything of the live object, give all fields to a manager called `before-first-apply`.
@@ -260,7 +260,7 @@
 //! }
 //!
 //! let forced = updater.apply(live, five(), "v1", owners, &"bob", true).unwrap();
-//! assert!(forced.managers.get(&"alice").is_none(), "alice has lost her only field");
+//! assert!(forced.managers.get(&"alice").is_none(), "alice has lost the only field she owned");
 //! ```
 //!
 //! # Any other write
@@ -402,7 +402,7 @@
 //!
 //! `x-kubernetes-map-type: atomic` makes either one thing: owned by one path, replaced as a whole.
 //!
-//! Absent, `null`, `{}` and `[]` are four different things. An intent should have what it cares about and leave out the
+//! Absent, `null`, `{}` and `[]` are four different things. An intent should have what it wants to set and leave out the
 //! rest: a `null` for a granular map removes nothing from it, and still makes the applier own its path.
 //!
 //! # Certainty

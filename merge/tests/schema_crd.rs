@@ -35,7 +35,7 @@ fn every_marker_converts_as_in_go() {
 }
 
 #[test]
-fn versions_tell_whether_their_schema_counts() {
+fn a_version_shows_whether_its_schema_counts() {
     let resource = markers();
     let schemas: Vec<_> = resource.versions.iter().map(|version| (&version.name, &version.schema)).collect();
     assert!(matches!(

@@ -16,7 +16,7 @@ import (
 )
 
 // The benchmark side of the oracle, "oracle bench". Like the driver protocol it is one JSON object a line in
-// each direction, but the questions are others: load the inputs of an object once, check what a row makes of
+// each direction, but the requests are others: load the inputs of an object once, check what a row makes of
 // them, and run that row for a while and report what it took. Time and allocations are measured here, inside the
 // process, so that neither pipes nor JSON count.
 //
@@ -71,7 +71,7 @@ type benchSample struct {
 	Bytes       float64 `json:"bytes"`
 }
 
-// bench answers the requests on in until it ends. The first that fails ends it: a benchmark without one of its
+// bench responds to the requests on in until it ends. The first that fails ends it: a benchmark without one of its
 // figures is none.
 func bench(in io.Reader, out io.Writer) error {
 	reader := bufio.NewReaderSize(in, 1<<16)

@@ -228,7 +228,7 @@ func (b *benchInputs) written() benchOp {
 	}
 }
 
-// check runs an op a few times and answers its result, after a look whether the inputs are what they were.
+// check runs an op a few times and returns its result, after it checked that the inputs are what they were.
 func (b *benchInputs) check(op benchOp) (answer, error) {
 	inputs := func() [4]any {
 		return [4]any{b.live.DeepCopy(), b.intent.DeepCopy(), b.next.DeepCopy(), b.updated.DeepCopy()}

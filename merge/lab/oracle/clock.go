@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The field manager reads the time itself. So instead of setting its clock, the oracle moves the question: all
+// The field manager reads the time itself. So instead of setting its clock, the oracle moves the request: all
 // times in the objects are shifted such that the request's now becomes the present second, and those of the
-// answer are shifted back. Everything that depends on time (the entry's time, the order of entries, which
+// response are shifted back. Everything that depends on time (the entry's time, the order of entries, which
 // managers are old) then comes out as if the present were now. Only an entry without a time, which counts as
 // one of 1970, may change its place among others that the shift moves across that year.
 
-// attempts bounds how often a question is asked again because the second ended meanwhile.
+// attempts bounds how often a request is computed again because the second ended meanwhile.
 const attempts = 50
 
 // at runs ask as if the present second were now. shift takes an object to the present, and unshift takes one
-// back; both answer copies. ask may be run several times, and only what its last run did counts.
+// back; both return copies. ask may be run several times, and only what its last run did counts.
 func at(now time.Time, ask func(shift, unshift func(map[string]any) map[string]any) error) error {
 	for range attempts {
 		present := time.Now().Unix()

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// level1 answers questions about typed values: the package typed of structured-merge-diff and nothing else.
+// level1 computes requests about typed values: the package typed of structured-merge-diff and nothing else.
 func (o *oracle) level1(do string, r request) (answer, error) {
 	t, err := o.schemas.typeOf(r)
 	if err != nil {
@@ -103,7 +103,7 @@ func compare(t typed.ParseableType, r request) (answer, error) {
 	return a, nil
 }
 
-// items answers remove and extract.
+// items computes remove and extract.
 func items(
 	t typed.ParseableType, r request, pick func(*typed.TypedValue, *fieldpath.Set) *typed.TypedValue,
 ) (answer, error) {

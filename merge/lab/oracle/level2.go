@@ -19,7 +19,7 @@ type managerJSON struct {
 	Applied bool                 `json:"applied"`
 }
 
-// level2 answers one step of structured-merge-diff's updater, in which every version has the same type.
+// level2 computes one step of structured-merge-diff's updater, in which every version has the same type.
 func (o *oracle) level2(do string, r request) (answer, error) {
 	t, err := o.schemas.typeOf(r)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r request) managers() (fieldpath.ManagedFields, error) {
 }
 
 // ignored reads the fields that no manager may own. The updater panics where it has such fields, but none for the
-// version of the write, so that version is always in the answer.
+// version of the write, so that version is always in the response.
 func (r request) ignored(version fieldpath.APIVersion) (map[fieldpath.APIVersion]*fieldpath.Set, error) {
 	if !r.has("ignored") {
 		return nil, nil

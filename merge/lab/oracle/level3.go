@@ -33,7 +33,7 @@ type write struct {
 	now         time.Time
 }
 
-// level3 answers what an API server makes of one write, from the handler to the storage, without defaulting,
+// level3 computes what an API server makes of one write, from the handler to the storage, without defaulting,
 // admission and validation.
 func (o *oracle) level3(do string, r request) (answer, error) {
 	var kind metav1.GroupVersionKind
@@ -152,7 +152,7 @@ func (res *resource) liveIn(object map[string]any) (map[string]any, error) {
 	return converted.(*unstructured.Unstructured).Object, nil
 }
 
-// unknowable gives the reason why the answer to a write isn't in the request.
+// unknowable gives the reason why the result of a write doesn't follow from the request.
 func (res *resource) unknowable(w *write) string {
 	if !res.deaf {
 		return ""
@@ -240,7 +240,7 @@ func integers(object map[string]any) {
 }
 
 // apply is applyPatcher of the API server's patch.go. What it would create it starts from the zero value of the
-// Go type; here it starts from nothing, so that the answer holds what was applied and no empty structs. The
+// Go type; here it starts from nothing, so that the response has what was applied and no empty structs. The
 // field sets are the same.
 func (res *resource) apply(
 	manager *managedfields.FieldManager, w *write, live, object *unstructured.Unstructured,
@@ -339,14 +339,14 @@ func writeError(err error) (answer, error) {
 	}
 }
 
-// schemaRefused asks whether an object, applied or live, didn't fit its schema. The field manager has only words
+// schemaRefused asks whether an object, applied or live, didn't fit its schema. The field manager has only a text
 // for that, and the server makes a 500 of it.
 func schemaRefused(err error) bool {
 	return strings.HasPrefix(err.Error(), "failed to create typed ") ||
 		strings.Contains(err.Error(), " to smd typed: ")
 }
 
-// conflictRow is one cause of a 409, read back from the words that the field manager made of it.
+// conflictRow is one cause of a 409, read back from the text that the field manager made of it.
 type conflictRow struct {
 	manager, operation, subresource, apiVersion, field string
 }

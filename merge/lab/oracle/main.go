@@ -1,4 +1,4 @@
-// Command oracle answers the merge driver protocol with the genuine Go libraries of a release of Kubernetes, 1.36.3
+// Command oracle serves the merge driver protocol with the genuine Go libraries of a release of Kubernetes, 1.36.3
 // unless it is built with one of the module files in releases: structured-merge-diff, the field manager of
 // apimachinery, and apiextensions' reading of a CustomResourceDefinition.
 //
@@ -11,7 +11,7 @@
 // leave something to their caller (what a write resets, whether it is stored), it does what that caller in
 // the API server does, and names it.
 //
-//   - protocol.go reads requests and writes answers; value.go is their numbers; release.go is whose rules apply
+//   - protocol.go reads requests and writes responses; value.go is their numbers; release.go is whose rules apply
 //   - schemas.go turns schemas, OpenAPI documents and CRDs into types, and keeps them
 //   - level1.go and level2.go are structured-merge-diff: typed values, and one step of the updater
 //   - level3.go is one write to an API server; resource.go, resets.go, scale.go, clock.go and fields.go are
@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	// The libraries log what they also answer; standard error is for the oracle's own failures.
+	// The libraries log what they also return; standard error is for the oracle's own failures.
 	klog.SetLogger(logr.Discard())
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)

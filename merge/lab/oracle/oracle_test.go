@@ -19,14 +19,14 @@ func answerTo(t *testing.T, request string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// expect compares the answer to a request with the one that it should have, in which ' stands for " too. Members
+// expect compares the response to a request with the one that it should have, in which ' stands for " too. Members
 // are compared without regard to their order.
 func expect(t *testing.T, request, want string) {
 	t.Helper()
 	got := answerTo(t, request)
 	var g, w any
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		t.Fatalf("the answer is no JSON: %v\n%s", err, got)
+		t.Fatalf("the response is no JSON: %v\n%s", err, got)
 	}
 	if err := json.Unmarshal([]byte(strings.ReplaceAll(want, "'", `"`)), &w); err != nil {
 		t.Fatalf("the expectation is no JSON: %v", err)
@@ -47,7 +47,7 @@ func expectReason(t *testing.T, request, reason string) {
 	}
 }
 
-// expectText looks for bytes in the answer, where their order matters.
+// expectText looks for bytes in the response, where their order matters.
 func expectText(t *testing.T, request, text string) {
 	t.Helper()
 	if got := answerTo(t, request); !strings.Contains(got, text) {

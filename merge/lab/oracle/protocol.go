@@ -16,7 +16,7 @@ import (
 
 // The reasons of an error. Two implementations of the protocol agree on an error when these are equal.
 const (
-	badRequest = "BadRequest" // the question makes no sense
+	badRequest = "BadRequest" // the request makes no sense
 	invalid    = "Invalid"    // a schema refuses a value
 	notFound   = "NotFound"   // a type, a kind or a file isn't there
 	internal   = "Internal"   // the libraries failed otherwise, or panicked
@@ -37,7 +37,7 @@ func refuse(reason, format string, args ...any) error {
 // answer is what encodeValue makes a line of.
 type answer = map[string]any
 
-// members of a request that are allowed for each question, besides those in everywhere. A question about
+// members of a request that are allowed for each operation, besides those in everywhere. A request about
 // types also takes one of the sources of a type; the two levels of apply and update are distinguished by gvk.
 var (
 	everywhere = []string{"id", "do", "profile"}
@@ -57,14 +57,14 @@ var (
 	}
 )
 
-// oracle answers requests. It isn't safe for concurrent use.
+// oracle responds to requests. It isn't safe for concurrent use.
 type oracle struct {
 	schemas *schemas
 }
 
 func newOracle() *oracle { return &oracle{schemas: newSchemas()} }
 
-// serve answers every line of in on out until in ends. Its error is one of in or out, never one of a request.
+// serve responds to every line of in on out until in ends. Its error is one of in or out, never one of a request.
 func (o *oracle) serve(in io.Reader, out io.Writer) error {
 	// Lines have no limit: an object of a test may be tens of megabytes.
 	reader := bufio.NewReaderSize(in, 1<<16)
@@ -76,7 +76,7 @@ func (o *oracle) serve(in io.Reader, out io.Writer) error {
 			writer.WriteByte('\n')
 		}
 		// A client may wait for this response before the next request; a pipe full of requests is
-		// answered in larger pieces.
+		// served in larger pieces.
 		if reader.Buffered() == 0 || err != nil {
 			if err := writer.Flush(); err != nil {
 				return err
@@ -91,7 +91,7 @@ func (o *oracle) serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// line answers one request with a line of JSON, whatever the request is.
+// line responds to any request with a line of JSON.
 func (o *oracle) line(line []byte) []byte {
 	var r request
 	var a answer
@@ -129,7 +129,7 @@ func errorAnswer(err error) answer {
 	return answer{"error": map[string]any{"reason": r.reason, "message": r.message}}
 }
 
-// answer asks the level that the request is for. A panic of a library is an answer too.
+// answer asks the level that the request is for. A panic of a library is a response too.
 func (o *oracle) answer(r request) (a answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,7 +182,7 @@ func (r request) only(lists ...[]string) error {
 	return nil
 }
 
-// checkProfile refuses to answer for a release whose libraries aren't these.
+// checkProfile refuses a release whose libraries aren't these.
 func (r request) checkProfile() error {
 	if !r.has("profile") {
 		return nil

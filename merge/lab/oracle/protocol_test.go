@@ -14,11 +14,11 @@ func TestEveryLineHasItsAnswerInOrder(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 {
-		t.Fatalf("there are %d answers:\n%s", len(lines), out.String())
+		t.Fatalf("there are %d responses:\n%s", len(lines), out.String())
 	}
 	for i, want := range []string{`"id":1`, `"reason":"BadRequest"`, `"id":"b"`} {
 		if !strings.Contains(lines[i], want) {
-			t.Errorf("answer %d has no %s: %s", i, want, lines[i])
+			t.Errorf("response %d has no %s: %s", i, want, lines[i])
 		}
 	}
 }

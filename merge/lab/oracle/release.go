@@ -22,7 +22,7 @@ func linkedRelease() string {
 	panic("the binary doesn't say which libraries are linked in")
 }
 
-// answersFor asks whether a request that names this release can be answered. One without its patch is the latest patch,
+// answersFor reports whether a request that names this release can be served. One without its patch is the latest patch,
 // whose rules 1.36.2 doesn't have: 1.36.3 took back how it prunes.
 func answersFor(profile string) bool {
 	minor := release[:strings.LastIndexByte(release, '.')]

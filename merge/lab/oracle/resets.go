@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// resetFields is what GetResetFields of a strategy answers: the fields that the strategy sets back whatever a
+// resetFields is what GetResetFields of a strategy returns: the fields that the strategy resets whatever a
 // write says, and that the write therefore doesn't own.
 type resetFields map[fieldpath.APIVersion]*fieldpath.Set
 

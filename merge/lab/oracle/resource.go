@@ -56,7 +56,7 @@ func (res *resource) newFieldManager(
 		res.types, res.converter, noDefaults{}, res.creater, kind, hub, subresource, resets)
 }
 
-// certainty is what the oracle's answer says of itself.
+// certainty is the member of that name in the response.
 func (res *resource) certainty() string {
 	if res.custom {
 		return "exact"

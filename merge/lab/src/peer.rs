@@ -27,7 +27,7 @@ pub fn core() -> Peer {
     Box::new(move |requests| Ok(requests.iter().map(&mut respond).collect()))
 }
 
-/// A program with its arguments, started in the folder of this process. Where it ends before it has answered, so does the run,
+/// A program with its arguments, started in the folder of this process. Where it ends before it has responded, so does the run,
 /// with the request.
 pub fn process(command: &[String]) -> Result<Peer> {
     let (program, arguments) = command.split_first().context("the command line of a peer is empty")?;

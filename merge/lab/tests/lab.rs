@@ -17,7 +17,7 @@ use baton_merge_lab::{
 use baton_testbed::workspace;
 
 #[test]
-fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_told() {
+fn the_libraries_agree_with_themselves_and_a_run_has_the_requested_number_of_cases() {
     env::set_current_dir(workspace()).unwrap();
     let options = diff::Options { cases: 1003, seed: 1, profile: Some(RECORDED.to_owned()) };
     let start = || peer::process(&[oracle(RECORDED)?.display().to_string()]);

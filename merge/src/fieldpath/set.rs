@@ -228,7 +228,7 @@ impl<'a> Iterator for Siblings<'a> {
     }
 }
 
-/// The nodes of one level, for questions in any order.
+/// The nodes of one level, for lookups in any order.
 pub(crate) struct SiblingIndex<'a> {
     nodes: ArenaVec<'a, (&'a Node<'a>, FieldSet<'a>)>,
 }

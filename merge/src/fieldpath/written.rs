@@ -1,7 +1,7 @@
 //! Reading the text of FieldsV1 where it is spelled as a kube-apiserver spells it: without blanks, in order, and with
 //! nothing escaped but the quotes in the names of items.
 //!
-//! Nearly all text is, and a parser of any JSON costs several times what that takes. Whatever isn't is left to the
+//! Nearly all text is, and a parser of any JSON costs several times what that takes. The rest is left to the
 //! parser, which also makes the error message.
 
 use super::{FieldSet, Node, PathElement, builder::position, plain};

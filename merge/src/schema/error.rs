@@ -48,7 +48,7 @@ pub enum Problem {
         what: &'static str,
         /// The word, as JSON.
         found: String,
-        /// The words that are allowed.
+        /// The values that are allowed.
         known: &'static [&'static str],
     },
     /// A list of type `map` without the names of its keys.

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_told_by_its_group() {
+    fn a_kind_is_identified_by_its_group() {
         assert_eq!(
             of_builtin("apps", "Deployment", "status"),
             Some(Resets::Fields(&[&["metadata", "labels"], &["spec"]]))

@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
             if same.len() == 1 {
                 self.value(list.element, item);
             }
-            // Duplicates are owned as one, whatever is in them.
+            // Duplicates are owned as one, with any content.
             self.mark();
             self.leave();
         }

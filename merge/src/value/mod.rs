@@ -2,7 +2,7 @@
 //!
 //! A [`Value`] is a small copyable view: strings stay in the object they came from, lists and maps are slices in an
 //! [`Arena`], and the members of a map are sorted by name. So a merge can share what it doesn't change,
-//! and telling that nothing changed is often a comparison of two pointers.
+//! and the check that nothing changed is often a comparison of two pointers.
 //!
 //! Knows Go's numbers, equality and order, because the order of field sets and the outcome of comparisons hang on them.
 

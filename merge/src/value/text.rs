@@ -265,7 +265,7 @@ mod tests {
     use crate::Arena;
 
     #[test]
-    fn the_first_byte_to_escape_is_found_wherever_it_is() {
+    fn the_first_byte_to_escape_is_found_at_any_position() {
         let plain = "äbcdefghijklmnopqrstuvw";
         assert_eq!(plain_length(plain), plain.len());
         for (at, _) in plain.char_indices() {

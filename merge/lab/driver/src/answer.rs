@@ -1,4 +1,4 @@
-//! The line that is answered.
+//! The line of a response.
 
 use baton_merge::fieldpath::FieldSet;
 use serde::Serialize;

@@ -80,7 +80,7 @@ impl<'s> Laws<'s> {
         }
     }
 
-    /// The same question has one response, wherever the objects come from.
+    /// The same request has one response, from trees and from text.
     fn check_same_from_text(&self, prediction: &Prediction<'_>) {
         let (live, intent) = (self.live.map(ToString::to_string), self.intent.to_string());
         let arena = Arena::new();

@@ -1,4 +1,4 @@
-//! Questions about typed values.
+//! Requests about typed values.
 
 use baton_merge::{
     Arena, Release,

@@ -44,13 +44,13 @@ impl Session {
         Self::default()
     }
 
-    /// One in which the merge core is also held to what holds of every apply. Where it breaks a law, [`answer`](Self::answer)
+    /// One that also checks the laws of every apply. Where the merge core breaks one, [`answer`](Self::answer)
     /// panics.
     pub fn checked() -> Self {
         Self { checks: true, ..Self::default() }
     }
 
-    /// Answers a line, whatever it is, with a line.
+    /// Responds to any line with a line.
     pub fn answer(&mut self, line: &str) -> String {
         let Self { sources, arena, checks } = self;
         arena.reset();

@@ -16,7 +16,7 @@ pub(crate) struct Refusal {
 /// What two implementations have to agree on.
 #[derive(Clone, Copy, Debug, Serialize)]
 enum Reason {
-    /// The question makes no sense.
+    /// The request makes no sense.
     BadRequest,
     /// A schema refuses a value.
     Invalid,

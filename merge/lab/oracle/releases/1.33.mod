@@ -1,6 +1,6 @@
 // The libraries of Kubernetes 1.33.13, for an oracle of that release: go build -modfile=releases/1.33.mod
 //
-// These libraries are built upon structured-merge-diff v4, which the oracle knows by the names of v6.
+// These libraries are built on structured-merge-diff v4, which the oracle knows by the names of v6.
 module baton.rs/oracle
 
 go 1.26.0

@@ -4,7 +4,7 @@
 //! oracle in Go, [`run`](mod@run) takes turns and shows what came out. A row is measured only after both sides have made the same
 //! of the same object. Nothing here judges: no test hangs on a time.
 //!
-//! What counts is the same on both sides, as far as the libraries let it be:
+//! What counts is the same on both sides, as far as the libraries allow:
 //!
 //! - Schemas are compiled before, as in a server or operator that runs.
 //! - Objects are JSON trees in memory, as a watch cache holds them: `serde_json::Value` here, `map[string]any` there.

@@ -54,7 +54,7 @@ pub enum Types {
 }
 
 impl Types {
-    /// Which kind of source it is, in the words of the driver protocol, and where.
+    /// Which kind of source it is, as the driver protocol names it, and where.
     pub fn source(&self) -> (&'static str, PathBuf) {
         match self {
             Self::OpenApi(path) => ("openapi", workspace().join(path)),

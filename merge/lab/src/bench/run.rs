@@ -1,5 +1,5 @@
 //! One row of one object after the other: first whether both sides make the same of it, then who takes how long, in
-//! turns, so that whatever else the machine does meanwhile meets both.
+//! turns, so that other work of the machine affects both.
 
 use std::{fmt, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Puts generated questions to the Rust merge core and to the Go libraries of a release of Kubernetes, compares their
+//! Sends generated requests to the Rust merge core and to the Go libraries of a release of Kubernetes, compares their
 //! responses, and shows every difference as a small request that can be replayed by hand. The last line on standard output
 //! is `matched X of Y`.
 

@@ -75,7 +75,7 @@ impl Report {
         self.tally.add(outcome, traits.chain([kind.clone()]));
     }
 
-    /// Questions with the same response, refusals included.
+    /// Requests with the same response, refusals included.
     pub fn matched(&self) -> u64 {
         self.tally.count(&[0, 1])
     }
@@ -85,7 +85,7 @@ impl Report {
         self.tally.count(&[2])
     }
 
-    /// Those that both sides answered.
+    /// Those that both sides responded to.
     pub fn answered(&self) -> u64 {
         self.tally.count(&[0, 1, 3])
     }

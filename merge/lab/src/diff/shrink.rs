@@ -25,7 +25,7 @@ pub struct Difference {
     pub at: String,
 }
 
-/// Makes `request` as small as it gets; `None` where the sides don't differ on it by itself.
+/// Makes `request` as small as possible; `None` if the sides don't differ on it alone.
 pub fn shrink(left: &mut Peer, right: &mut Peer, request: &Json) -> Result<Option<Difference>> {
     // What was written already becomes parts again.
     let request = request.to_string().parse().unwrap_or_else(|_| request.clone());
@@ -119,7 +119,7 @@ fn fewer<T: Clone>(
 mod tests {
     use super::*;
 
-    /// Answers `{"ok":true}`, or what `odd` makes of a request.
+    /// Responds with `{"ok":true}`, or what `odd` makes of a request.
     fn fake(odd: impl Fn(&str) -> Option<&'static str> + Send + 'static) -> Peer {
         let respond = move |request: &String| odd(request).unwrap_or(r#"{"ok":true}"#).to_owned();
         Box::new(move |requests| Ok(requests.iter().map(&respond).collect()))

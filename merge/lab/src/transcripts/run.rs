@@ -180,7 +180,7 @@ async fn write_one(
     Ok(())
 }
 
-/// Sends one write, and says whether the server did it. Nothing is asked where nothing can be predicted.
+/// Sends one write, and says whether the server did it. The core isn't asked where nothing can be predicted.
 async fn send(server: &Server, kind: &Kind, name: &str, write: &Write) -> Result<(Option<Asked>, bool)> {
     let resource = &server.resource(kind, &write.version);
     let before = server.read(resource, name).await?;

@@ -72,7 +72,7 @@ fn convert<'a>(props: &Props<'a>) -> Schema<'a> {
     schema
 }
 
-/// What every object has, whatever its schema says of it.
+/// What every object has, with any schema.
 fn add_object_fields(schema: &mut Schema<'_>) {
     schema.properties.insert("apiVersion", Schema::of_type("string"));
     schema.properties.insert("kind", Schema::of_type("string"));

@@ -1,7 +1,7 @@
 //! The schema of a custom resource as it is stored: `JSONSchemaProps` of apiextensions.k8s.io/v1.
 //!
 //! Members that aren't part of the type are dropped, as the API server drops them; what is empty is absent, as it is
-//! after the server stored it. Whether the schema is structural is [`structural`](super::structural)'s question.
+//! after the server stored it. [`structural`](super::structural) checks whether the schema is structural.
 
 use std::collections::BTreeMap;
 

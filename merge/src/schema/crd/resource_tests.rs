@@ -163,7 +163,7 @@ fn preserving_unknown_fields_opens_every_struct() {
 }
 
 #[test]
-fn versions_and_subresources_are_told() {
+fn versions_and_subresources_are_read() {
     let mut definition = definition(json!({"type": "object"}));
     definition["spec"]["scope"] = json!("Cluster");
     definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {}});

@@ -42,7 +42,7 @@ fn rule(holds: bool, at: &At<'_>, message: &'static str) -> Result {
     if holds { Ok(()) } else { Err(at.error(Problem::NotStructural(message))) }
 }
 
-/// What is refused wherever it stands.
+/// What is refused at every place.
 fn check_supported(props: &Props<'_>, at: &At<'_>) -> Result {
     let supported = !props.said.iter().any(|name| UNSUPPORTED.contains(name));
     rule(
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_tells_its_type() {
+    fn every_level_has_a_type() {
         assert_eq!(with_property(json!({"type": "string"})), Ok(()));
         assert_eq!(
             with_property(json!({})).unwrap_err().to_string(),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn validation_tells_no_structure() {
+    fn validation_gives_no_structure() {
         let string = json!({"type": "string"});
         for below in [
             json!({"type": "string"}),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_or_string_may_be_told_by_validation() {
+    fn validation_may_allow_an_integer_or_string() {
         let either = json!([{"type": "integer"}, {"type": "string"}]);
         let pattern = json!({"pattern": "^[0-9]+%?$"});
         with_property(json!({"x-kubernetes-int-or-string": true, "anyOf": either})).unwrap();

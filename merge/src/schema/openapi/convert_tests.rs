@@ -32,7 +32,7 @@ fn field(schema: Value) -> Value {
 }
 
 #[test]
-fn scalars_are_told_by_type_and_format() {
+fn scalars_are_identified_by_type_and_format() {
     for (type_name, format, scalar) in [
         ("integer", "", "numeric"),
         ("number", "double", "numeric"),
@@ -221,7 +221,7 @@ fn items_must_be_one_schema() {
 }
 
 #[test]
-fn an_error_deep_inside_tells_its_place() {
+fn an_error_deep_inside_has_its_place() {
     let schema =
         json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "array"}}}});
     assert_eq!(

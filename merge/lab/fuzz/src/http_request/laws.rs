@@ -1,10 +1,10 @@
-//! What holds of every request, whatever is in it.
+//! The laws of every request.
 //!
-//! - It is answered, with a content type, and with JSON or YAML where that says so.
+//! - It gets a response with a content type, and with JSON or YAML where that says so.
 //! - A code of 400 or more comes with a `Status` of that code, or with plain text.
 //! - What is refused, only read or a dry run leaves everything as it is: the store's version is the same. (The real server reads
 //!   the options of a table, `includeObject`, after the write.)
-//! - What was stored can be read, as it was answered.
+//! - What was stored can be read, as the response has it.
 //! - The collections that were written to can be listed, as objects, as a table and as metadata.
 
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ impl Laws {
         let may_stop_halfway = method == Method::DELETE && collection(&method, &path) == path;
         let is_late = !keeps && shown.contains("includeObject");
         if (keeps || !code.is_success()) && !may_stop_halfway && !is_late {
-            assert_eq!(self.version, before, "{shown} is answered {code}, and something is stored: {body}");
+            assert_eq!(self.version, before, "{shown} gets {code}, and something is stored: {body}");
         }
         if code.is_success() && !keeps {
             // Discovery takes any method, and changes nothing.
@@ -143,36 +143,31 @@ async fn get(client: &Client, path: &str, accept: &str) -> Response<Bytes> {
 /// The body of a correct response; null where it is text or a watch.
 fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value {
     let code = answer.status();
-    assert!(code.as_u16() < 600, "{shown} is answered {code}");
-    // An OpenAPI document that isn't there is answered with nothing at all.
+    assert!(code.as_u16() < 600, "{shown} gets {code}");
+    // The response for an OpenAPI document that isn't there is empty.
     let is_bare = answer.headers().get(CONTENT_TYPE).is_none() || *method == Method::HEAD;
     if answer.body().is_empty() && is_bare {
         return Value::Null;
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let Some(content_type) = content_type else { panic!("{shown} is answered without a content type") };
-    let text =
-        std::str::from_utf8(answer.body()).unwrap_or_else(|error| panic!("{shown} is answered {error}"));
+    let Some(content_type) = content_type else { panic!("{shown} gets a response without a content type") };
+    let text = std::str::from_utf8(answer.body()).unwrap_or_else(|error| panic!("{shown} gets no UTF-8: {error}"));
     let body: Value = match content_type.split(';').next().unwrap_or_default() {
         "application/json" if code == StatusCode::NOT_MODIFIED => Value::Null,
         "application/json" => {
             let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
             let first = values.next().transpose();
-            let first =
-                first.unwrap_or_else(|error| panic!("{shown} is answered with no JSON, {error}: {text}"));
+            let first = first.unwrap_or_else(|error| panic!("{shown} gets no JSON, {error}: {text}"));
             // A watch is many values.
             for value in values {
-                assert!(
-                    method.is_safe() && value.is_ok(),
-                    "{shown} is answered with more: {value:?} in {text}"
-                );
+                assert!(method.is_safe() && value.is_ok(), "{shown} gets more: {value:?} in {text}");
             }
             first.unwrap_or_default()
         }
         "application/yaml" => serde_norway::from_str(text)
-            .unwrap_or_else(|error| panic!("{shown} is answered with no YAML, {error}: {text}")),
+            .unwrap_or_else(|error| panic!("{shown} gets no YAML, {error}: {text}")),
         "text/plain" => return Value::Null,
-        other => panic!("{shown} is answered as {other}"),
+        other => panic!("{shown} gets {other}"),
     };
     if code.is_client_error() || code.is_server_error() {
         assert_eq!(body["kind"], "Status", "{shown} is refused by {body}");

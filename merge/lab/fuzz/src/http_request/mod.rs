@@ -1,4 +1,4 @@
-//! Requests to the API server inside a process: every request gets a server's response, and nothing is stored by halves.
+//! Requests to the API server inside a process: every request gets a server's response, and no write is stored partly.
 //!
 //! An input is a text of requests as editors have it in `.http` files. Bytes that aren't such requests are no finding.
 //!
@@ -71,11 +71,11 @@ async fn ask(client: &Client, request: Request<Bytes>) -> Response<Bytes> {
     let shown = format!("{} {}", request.method(), request.uri());
     let answer = client.send(request.map(Body::from)).await;
     let (head, mut body) =
-        answer.unwrap_or_else(|error| panic!("{shown} isn't answered: {error}")).into_parts();
+        answer.unwrap_or_else(|error| panic!("{shown} gets no response: {error}")).into_parts();
     let mut read = Vec::new();
     let _ = timeout(LONGEST, async {
         while let Some(frame) = http_body_util::BodyExt::frame(&mut body).await {
-            let frame = frame.unwrap_or_else(|error| panic!("{shown} is answered by halves: {error}"));
+            let frame = frame.unwrap_or_else(|error| panic!("{shown} gets half a response: {error}"));
             read.extend(frame.into_data().unwrap_or_default());
         }
     })

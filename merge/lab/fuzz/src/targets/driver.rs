@@ -1,4 +1,4 @@
-//! Lines of the driver protocol: whatever is sent is answered, with a line that is a JSON object.
+//! Lines of the driver protocol: every line gets a response, a line that is a JSON object.
 
 use std::{cell::RefCell, env, path::Path, sync::LazyLock};
 
@@ -100,9 +100,9 @@ fn ask(line: &str) {
     SESSION.with_borrow_mut(|session| {
         let answer = session.answer(line);
         let tree: Value = serde_json::from_str(&answer)
-            .unwrap_or_else(|error| panic!("the answer to {line} is no JSON: {error}\n{answer}"));
-        assert!(tree.is_object(), "the answer to {line} is no object: {answer}");
-        assert!(!answer.contains('\n'), "the answer to {line} isn't one line: {answer}");
+            .unwrap_or_else(|error| panic!("the response to {line} is no JSON: {error}\n{answer}"));
+        assert!(tree.is_object(), "the response to {line} is no object: {answer}");
+        assert!(!answer.contains('\n'), "the response to {line} isn't one line: {answer}");
         if asked.is_object() {
             assert_eq!(
                 tree.get("id").is_some(),
@@ -111,7 +111,7 @@ fn ask(line: &str) {
             );
         }
         if asked.get("now").is_some() || asked.get("gvk").is_none() {
-            assert_eq!(session.answer(line), answer, "{line} is answered in two ways");
+            assert_eq!(session.answer(line), answer, "{line} gets two different responses");
         }
     });
 }

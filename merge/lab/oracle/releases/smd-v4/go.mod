@@ -1,5 +1,5 @@
 // The names of structured-merge-diff v6 for the types and functions of v4, as far as the oracle uses them: the
-// libraries of Kubernetes 1.33 are built upon v4. 1.33.mod puts this module in the place of v6.
+// libraries of Kubernetes 1.33 are built on v4. 1.33.mod puts this module in the place of v6.
 module sigs.k8s.io/structured-merge-diff/v6
 
 go 1.26.0

@@ -1,4 +1,4 @@
-//! What is written to one object, step by step, whatever the level: each step builds on what the last one left.
+//! What is written to one object, step by step, on any level: each step builds on what the last one left.
 
 use baton_testbed::{Json, Random, prediction::edit::overlaid};
 

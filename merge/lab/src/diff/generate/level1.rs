@@ -1,4 +1,4 @@
-//! Scenarios of the first level: one schema, and questions about a few values and sets that belong together.
+//! Scenarios of the first level: one schema, and requests about a few values and sets that belong together.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::{
     value::{Taste, Values, stray},
 };
 
-/// Questions about typed values of one schema.
+/// Requests about typed values of one schema.
 pub struct TypedValues {
     random: Random,
     schema: Arc<Releases>,
     taste: Taste,
     density: u32,
     value: Json,
-    /// Sets that were answered, so that sets are asked about as a server writes them.
+    /// Sets from responses, so that requests have sets as a server writes them.
     known: Vec<Json>,
 }
 
@@ -59,7 +59,7 @@ impl TypedValues {
     fn request(&mut self, operation: &str) -> Json {
         let mut request = self.schema.name(Json::object().with("do", operation), None);
         if request.get("type").is_some() {
-            // Questions about a type that isn't there, or about another than the first.
+            // Requests about a type that isn't there, or about another than the first.
             if self.random.one_in(300) {
                 request.set("type", "absent");
             } else if self.random.one_in(60)

@@ -25,14 +25,14 @@ pub trait Scenario: Send {
     /// The next request.
     fn next(&mut self) -> Json;
 
-    /// Takes notice of what was answered to it.
+    /// Keeps what it needs of the response.
     fn learn(&mut self, request: &Json, answer: &Json);
 }
 
-/// How often which level of the protocol is asked about. The oracle takes the longer for a question the higher the level.
+/// How often each level of the protocol is used. The higher the level, the longer the oracle takes.
 const LEVELS: [u32; 3] = [5, 3, 2];
 
-/// How many scenarios in a row have one schema, since a schema costs the oracle more than a question.
+/// How many scenarios in a row have one schema, since a schema costs the oracle more than a request.
 const SHARED: u64 = 8;
 
 /// The scenarios of a run.
@@ -82,7 +82,7 @@ impl Scenarios {
         match &self.schema {
             Some((known, schema)) if *known == row => Arc::clone(schema),
             _ => {
-                // Schemas have choices of their own, so that a row has the same one wherever it begins.
+                // Schemas have choices of their own, so that a row has the same one from any start.
                 let schema = Arc::new(Releases::any(&mut Random::new(!self.seed, row)));
                 self.schema = Some((row, Arc::clone(&schema)));
                 schema
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_tells_every_request() {
+    fn a_seed_determines_every_request() {
         assert_eq!(requests(7), requests(7));
         assert_ne!(requests(7), requests(8));
     }
 
     #[test]
-    fn a_scenario_is_the_same_wherever_a_run_begins() {
+    fn a_scenario_is_the_same_from_any_start_of_a_run() {
         let mut from_zero = Scenarios::new(3);
         for number in 0..40 {
             let expected = from_zero.scenario(number).next().to_string();
