@@ -151,7 +151,8 @@ fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value
     }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let Some(content_type) = content_type else { panic!("{shown} gets a response without a content type") };
-    let text = std::str::from_utf8(answer.body()).unwrap_or_else(|error| panic!("{shown} gets no UTF-8: {error}"));
+    let text =
+        std::str::from_utf8(answer.body()).unwrap_or_else(|error| panic!("{shown} gets no UTF-8: {error}"));
     let body: Value = match content_type.split(';').next().unwrap_or_default() {
         "application/json" if code == StatusCode::NOT_MODIFIED => Value::Null,
         "application/json" => {
