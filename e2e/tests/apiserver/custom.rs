@@ -79,7 +79,9 @@ Spec:
       Containers:
         Image:  nginx
         Name:   shop
-Events:         <none>
+Status:
+  Observed Generation:  -1
+Events:                 <none>
 "#,
         )
         .await
