@@ -128,12 +128,17 @@ fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, S
     }
 }
 
-/// Whether the first write after the creation of an object stores it anew, even if nothing is different in it: a claim, and a
-/// custom resource whose status has a default, which is filled in when it is read.
+/// Whether a write stores an object anew even if nothing is different in it: the first one after the creation of a claim, or of a
+/// custom resource whose status has a default, which is filled in when it is read; and the first one after a null in the data of
+/// a Secret, which is encoded in another way than the empty value that it is read as.
 fn is_stored_anew(kind: &str, live: Option<&Json>) -> bool {
-    let status = live.and_then(|live| live.get("status"));
-    kind == "PersistentVolumeClaim"
-        || status.is_some_and(|status| is_filled_in(kind, &["status".to_owned()], status))
+    let member = |name| live.and_then(|live| live.get(name));
+    match kind {
+        "PersistentVolumeClaim" => true,
+        "Secret" => member("data")
+            .is_some_and(|data| data.members().iter().any(|(_, value)| value.as_str() == Some(""))),
+        _ => member("status").is_some_and(|status| is_filled_in(kind, &["status".to_owned()], status)),
+    }
 }
 
 /// Compares two lists of managers: their order, and the order of members in their field sets, count. Times count where
