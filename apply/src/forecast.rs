@@ -1,13 +1,14 @@
 //! What a request will do to its object.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use baton_merge::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement::Field},
-    predict::{Apply, PredictError, Prediction, Taken},
-    server::{Certainty, Live, ManagerId, Resource, Spelling, Stored, Write},
+    predict::{self, Apply, PredictError, Prediction, Taken},
+    server::{Certainty, Live, ManagerId, Operation, Resource, Spelling, Stored, Write},
     typed::{Duplicates, Typed},
+    updater,
     value::{Value, ValueError},
 };
 use jiff::Timestamp;
@@ -30,12 +31,60 @@ pub enum Forecast {
     NoOp,
     /// The object will be this, including its `managedFields`.
     Stored(Box<PredictedObject>),
-    /// The API server will refuse it with this message: other managers own fields.
-    Conflicts(String),
+    /// The API server will refuse it: other managers own fields.
+    Conflicts(Conflicts),
     /// The API server will refuse it for another reason, with about this message.
     Refused(String),
     /// The object will be deleted.
     Deleted,
+}
+
+/// Why an apply without force is refused. Prints as the API server's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflicts {
+    /// The fields, by manager. A field that several managers own is there once for each.
+    pub fields: Vec<Conflict>,
+    message: String,
+}
+
+/// A field that an apply would set, and that another manager owns with another value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The field's path.
+    pub path: FieldPath,
+    /// The manager that owns it.
+    pub manager: String,
+    /// How that manager wrote it.
+    pub operation: Operation,
+    /// The subresource that it wrote through, such as `scale`; absent for the object itself.
+    pub subresource: Option<String>,
+    /// The live value, [without secrets](shown).
+    pub live: Option<String>,
+    /// The value in the intent, without secrets.
+    pub intended: Option<String>,
+}
+
+impl Conflicts {
+    fn new(conflicts: &predict::Conflicts<'_>, live: Value<'_>, intent: Value<'_>) -> Self {
+        let conflict = |&updater::Conflict { manager, path }: &updater::Conflict<'_, ManagerId<'_>>| {
+            let at = |object| find(path, object).map(|value| shown(path, value));
+            Conflict {
+                path: path.into(),
+                manager: manager.manager.to_owned(),
+                operation: manager.operation,
+                subresource: Some(manager.subresource.to_owned()).filter(|name| !name.is_empty()),
+                live: at(live),
+                intended: at(intent),
+            }
+        };
+        Self { fields: conflicts.iter().map(conflict).collect(), message: conflicts.to_string() }
+    }
+}
+
+impl fmt::Display for Conflicts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 /// An object as it will be after a write.
@@ -209,7 +258,8 @@ impl Schemas {
             Err(error) => return Err(ForecastError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
-            return alone(Forecast::Conflicts(prediction.conflicts.to_string()));
+            let live = before.unwrap_or(Value::Null);
+            return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, live, intent)));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
             return alone(Forecast::NoOp);

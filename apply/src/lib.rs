@@ -23,7 +23,7 @@ pub use baton_merge::fieldpath;
 
 pub use applier::{Applier, Observer, Options};
 pub use error::{ApiError, bounded};
-pub use forecast::{Effects, Forecast, ForecastError, PredictedObject, Take};
+pub use forecast::{Conflict, Conflicts, Effects, Forecast, ForecastError, PredictedObject, Take};
 pub use object::{LiveObject, Revision};
 pub use path::FieldPath;
 pub use request::{Change, Guard, Request, Target};

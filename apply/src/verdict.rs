@@ -78,10 +78,8 @@ impl Schemas {
         let predicted = match forecast {
             Forecast::NoOp => Predicted::unchanged(base?),
             Forecast::Stored(stored) => Predicted::stored(stored),
-            Forecast::Conflicts(message) | Forecast::Refused(message) => {
-                let refusal = format!("a refusal: {message}");
-                return Some(Verdict::Mismatch(vec![Difference::new("the write", refusal, ACCEPTED)]));
-            }
+            Forecast::Conflicts(conflicts) => return Some(accepted(conflicts)),
+            Forecast::Refused(message) => return Some(accepted(message)),
             Forecast::Deleted => return None,
         };
         let resource = self.resource(&request.target.resource).ok()?;
@@ -107,7 +105,10 @@ impl Forecast {
     }
 }
 
-const ACCEPTED: &str = "accepted";
+/// The verdict of a write that was predicted to be refused with this message.
+fn accepted(refusal: &impl fmt::Display) -> Verdict {
+    Verdict::Mismatch(vec![Difference::new("the write", format!("a refusal: {refusal}"), "accepted")])
+}
 
 /// A predicted object.
 struct Predicted<'p> {

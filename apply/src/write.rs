@@ -129,8 +129,8 @@ impl Schemas {
         }
     }
 
-    /// The same, without a write before it.
-    pub(crate) fn prepare_itself(
+    /// The same, without a write before it: the server is asked for what was requested, and nothing else.
+    pub fn prepare_itself(
         &self,
         request: Request,
         live: Option<&LiveObject>,

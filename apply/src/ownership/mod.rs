@@ -11,6 +11,7 @@
 //! | take a field out of an entry that isn't yours, with its value as it is | [`Release`]: a JSON patch of `managedFields` |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
+mod intent;
 mod migrate;
 mod release;
 mod reown;
@@ -21,11 +22,12 @@ use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
     server::Operation,
-    value as merge,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::value::RawValue;
 
+pub use intent::{IntentError, applied_fields};
+use intent::{intent_of, smallest};
 pub use migrate::{LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 pub(crate) use reown::reown;
@@ -139,51 +141,21 @@ pub fn hand_over(
     temporary: impl Into<Cow<'static, str>>,
 ) -> Option<Request> {
     let arena = Arena::new();
-    let mut intent = nothing_of(&target);
-    let (mut found, mut sent) = (live.value(&arena).ok()?, &mut intent);
-    for element in path.elements() {
-        match element {
-            PathElement::Field(name) => {
-                found = found.get(name)?;
-                sent = &mut sent[*name];
-            }
-            PathElement::Key(keys) => {
-                let is_it = |item: &&merge::Value<'_>| {
-                    keys.iter().all(|(name, value)| item.get(name).is_some_and(|found| found == *value))
-                };
-                found = *found.as_list()?.iter().find(is_it)?;
-                let keys = keys.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
-                *sent = json!([keys.collect::<Map<_, _>>()]);
-                sent = &mut sent[0];
-            }
-            PathElement::Value(value) => {
-                found = *found.as_list()?.iter().find(|item| *item == value)?;
-                *sent = json!([value.to_json()]);
-                sent = &mut sent[0];
-            }
-            PathElement::Index(_) | PathElement::Nameless => return None,
-        }
+    let value = live.value(&arena).ok()?;
+    let is_inside_a_whole = |element: &PathElement<'_>| matches!(element, PathElement::Index(_));
+    if path.elements().iter().any(is_inside_a_whole) {
+        return None;
     }
-    if let Some(PathElement::Field(_)) = path.elements().last() {
-        *sent = found.to_json();
-    }
+    path.find(value)?;
+    let intent = intent_of(&target, value, FieldSet::of_paths(&arena, [path]), FieldSet::default());
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
 }
 
 /// An apply of nothing: the manager releases all that it owns of the object by server-side apply. A field without another
 /// owner is removed, or gets its default.
 pub fn release_all(target: Target, live: &LiveObject, manager: impl Into<Cow<'static, str>>) -> Request {
-    let intent = nothing_of(&target);
+    let intent = smallest(&target);
     Request::apply(target, intent, manager, false, &Guard::Unchanged(live.revision()))
-}
-
-/// The smallest object that can be applied.
-fn nothing_of(target: &Target) -> Value {
-    json!({
-        "apiVersion": target.resource.api_version,
-        "kind": target.resource.kind,
-        "metadata": {"name": target.name},
-    })
 }
 
 #[cfg(test)]
@@ -194,6 +166,7 @@ mod tests {
     };
     use k8s_openapi::api::core::v1::Pod;
     use kube::core::ApiResource;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::Change;

@@ -23,13 +23,13 @@ pub struct Release {
 }
 
 impl Release {
-    /// Takes the field from these owners.
+    /// Takes the field, with all that is below it, from these owners.
     pub fn new(live: &LiveObject, path: Path<'_>, owners: &[Owner]) -> Self {
         let arena = Arena::new();
         let rest = |owner: &Owner| {
             let fields = live.managed_fields().get(owner.position).and_then(|entry| entry.get("fieldsV1"))?;
             let fields = FieldSet::from_fields_v1(&arena, fields).ok()?;
-            let rest = fields.difference(&arena, FieldSet::of_paths(&arena, [path]));
+            let rest = fields.recursive_difference(&arena, FieldSet::of_paths(&arena, [path]));
             (!rest.is_empty()).then(|| rest.to_fields_v1())
         };
         Self {

@@ -84,8 +84,13 @@ fn the_unforced_temporary_manager_gets_a_conflict_with_the_autoscaler() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("autoscaler", &with(5))]);
     let unforced = apply(&with(3), "temporary", false);
-    let Forecast::Conflicts(message) = forecast(&unforced, Some(&live)) else { panic!("it would be stored") };
-    assert_eq!(message, r#"Apply failed with 1 conflict: conflict with "autoscaler": .spec.replicas"#);
+    let Forecast::Conflicts(conflicts) = forecast(&unforced, Some(&live)) else { panic!("it would be stored") };
+    assert_eq!(
+        conflicts.to_string(),
+        r#"Apply failed with 1 conflict: conflict with "autoscaler": .spec.replicas"#
+    );
+    let [conflict] = &conflicts.fields[..] else { panic!("{conflicts:?}") };
+    assert_eq!((conflict.live.as_deref(), conflict.intended.as_deref()), (Some("5"), Some("3")));
 
     let same = apply(&with(5), "temporary", false);
     assert!(matches!(forecast(&same, Some(&live)), Forecast::Stored(_)), "the same replica count is shared");

@@ -95,10 +95,8 @@ impl Rehearsed {
                 self.writes += 1;
                 Ok(None)
             }
-            Ok(Forecast::Conflicts(message) | Forecast::Refused(message)) => {
-                self.stopped = Some(format!("the API server would refuse it: {message}"));
-                Err(ApiError::Response(Status::failure(&message, "BadRequest").with_code(400).boxed()))
-            }
+            Ok(Forecast::Conflicts(conflicts)) => Err(self.refused(&conflicts.to_string())),
+            Ok(Forecast::Refused(message)) => Err(self.refused(&message)),
             Ok(Forecast::Stored(stored)) => {
                 self.action = self.action_of(live, stored.changed);
                 self.writes += 1;
@@ -115,6 +113,11 @@ impl Rehearsed {
                 Err(ApiError::Timeout(Duration::ZERO))
             }
         }
+    }
+
+    fn refused(&mut self, message: &str) -> ApiError {
+        self.stopped = Some(format!("the API server would refuse it: {message}"));
+        ApiError::Response(Status::failure(message, "BadRequest").with_code(400).boxed())
     }
 
     fn action_of(&self, live: Option<&LiveObject>, changed: bool) -> PlannedAction {

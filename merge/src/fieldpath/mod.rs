@@ -20,5 +20,5 @@ pub use path::Path;
 pub use pattern::{Pattern, PatternElement};
 pub use read::FieldsV1Error;
 pub(crate) use read::Trailing;
-pub use set::FieldSet;
+pub use set::{Branch, FieldSet};
 pub(crate) use set::{Node, SiblingIndex};

@@ -18,6 +18,17 @@ pub struct FieldSet<'a> {
     nodes: &'a [Node<'a>],
 }
 
+/// An element at the top of a set.
+#[derive(Clone, Copy, Debug)]
+pub struct Branch<'a> {
+    /// The element.
+    pub element: PathElement<'a>,
+    /// Whether the path that ends with it is in the set.
+    pub is_member: bool,
+    /// The paths below it, which begin there.
+    pub below: FieldSet<'a>,
+}
+
 /// A node of the tree. Is a member, or has nodes below it, or both; never neither.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'a> {
@@ -94,6 +105,23 @@ impl<'a> FieldSet<'a> {
     #[must_use]
     pub fn below(&self, element: &PathElement<'_>) -> Self {
         self.siblings().find(|(node, _)| node.element == *element).map(|(_, below)| below).unwrap_or_default()
+    }
+
+    /// The elements at the top of the set, in order, each with what is below it.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, fieldpath::FieldSet};
+    ///
+    /// let owned = serde_json::json!({"f:labels": {".": {}, "f:app": {}}, "f:spec": {"f:replicas": {}}});
+    /// let arena = Arena::new();
+    /// let top: Vec<_> = FieldSet::from_fields_v1(&arena, &owned)?.branches().collect();
+    /// assert_eq!(top[0].element.to_string(), ".labels");
+    /// assert!(top[0].is_member && !top[1].is_member);
+    /// assert_eq!(top[1].below.to_string(), ".replicas");
+    /// # Ok::<(), baton_merge::fieldpath::FieldsV1Error>(())
+    /// ```
+    pub fn branches(&self) -> impl Iterator<Item = Branch<'a>> {
+        self.siblings().map(|(node, below)| Branch { element: node.element, is_member: node.member, below })
     }
 
     /// The elements at the top of the set, in order.

@@ -1,0 +1,203 @@
+//! What a manager applies to own certain fields of an object as they are.
+
+use baton_merge::{
+    Arena,
+    fieldpath::{Branch, FieldSet, Path, PathElement},
+    typed::{Duplicates, Invalid, Typed},
+    value::{Value, ValueError},
+};
+use serde_json::{Map, Value as Json, json};
+
+use crate::{LiveObject, NoSchema, Schemas, Target, object::text};
+
+/// Why no intent can be made from a live object.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum IntentError {
+    /// There is no schema.
+    #[error(transparent)]
+    NoSchema(#[from] NoSchema),
+    /// The live object isn't JSON that the merge core can read.
+    #[error("can't read the live object")]
+    Value(#[from] ValueError),
+    /// The live object doesn't fit its schema.
+    #[error("the live object doesn't fit its schema: {0}")]
+    Invalid(String),
+}
+
+impl From<Invalid> for IntentError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid.to_string())
+    }
+}
+
+/// The fields that a manager owns by server-side apply of the object itself.
+pub fn applied_fields<'a>(arena: &'a Arena, live: &'a LiveObject, manager: &str) -> FieldSet<'a> {
+    let is_own = |entry: &&Json| {
+        text(entry, "subresource").is_none_or(str::is_empty)
+            && (text(entry, "manager"), text(entry, "operation")) == (Some(manager), Some("Apply"))
+    };
+    let own = live.managed_fields().iter().rfind(is_own);
+    own.and_then(|entry| FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok()).unwrap_or_default()
+}
+
+impl Schemas {
+    /// The fields at a path and below it that the live object has: what a manager owns that applies the value there.
+    ///
+    /// # Errors
+    /// When the object has no schema or doesn't fit it.
+    pub fn fields_at<'a>(
+        &'a self,
+        arena: &'a Arena,
+        target: &Target,
+        live: &'a LiveObject,
+        path: Path<'_>,
+    ) -> Result<FieldSet<'a>, IntentError> {
+        let all = self.fields_in(arena, target, live)?;
+        let is_within = |own: &Path<'_>| own.elements().starts_with(path.elements());
+        Ok(FieldSet::of_paths(arena, all.paths(arena).into_iter().filter(is_within)))
+    }
+
+    /// The intent of a manager that owns these fields: the object with just them, as they are live. Lists keep their order. What the
+    /// object doesn't have is left out, also fields that the server doesn't store, such as `paused: false`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use baton_apply::{LiveObject, Schemas, Target, openapi::document_path, ownership::applied_fields};
+    /// use baton_merge::{Arena, Release, server::Resources};
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::core::ApiResource;
+    /// use serde_json::json;
+    ///
+    /// # let document = include_str!("../../../merge/tests/data/openapi/v1.json");
+    /// # let document = serde_json::from_str(document)?;
+    /// let kind = ApiResource::erase::<ConfigMap>(&());
+    /// let resources = Resources::from_openapi(&document)?;
+    /// let schemas = Schemas::new(Release::LATEST, [(document_path(&kind), Arc::new(resources))]);
+    /// let live = LiveObject::from_json(json!({
+    ///     "apiVersion": "v1", "kind": "ConfigMap", "data": {"mine": "1", "theirs": "2"},
+    ///     "metadata": {"name": "settings", "namespace": "shop", "managedFields": [
+    ///         {"manager": "me", "operation": "Apply", "fieldsV1": {"f:data": {"f:mine": {}}}},
+    ///     ]},
+    /// }))?;
+    ///
+    /// let target = Target::of(&live, &kind);
+    /// let arena = Arena::new();
+    /// let intent = schemas.intent(&target, &live, applied_fields(&arena, &live, "me"))?;
+    /// assert_eq!(intent["data"], json!({"mine": "1"}));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the object has no schema or doesn't fit it.
+    pub fn intent(
+        &self,
+        target: &Target,
+        live: &LiveObject,
+        fields: FieldSet<'_>,
+    ) -> Result<Json, IntentError> {
+        let arena = Arena::new();
+        let all = self.fields_in(&arena, target, live)?;
+        Ok(intent_of(target, live.value(&arena)?, fields, all))
+    }
+
+    fn fields_in<'a>(
+        &'a self,
+        arena: &'a Arena,
+        target: &Target,
+        live: &'a LiveObject,
+    ) -> Result<FieldSet<'a>, IntentError> {
+        let resource = self.resource(&target.resource)?;
+        let (schema, type_id, value) = (resource.schema(), resource.type_id(), live.value(arena)?);
+        let typed =
+            Typed::for_release(self.release(), arena, schema, type_id, value, Duplicates::Allowed)?;
+        Ok(typed.to_set()?)
+    }
+}
+
+/// The object with just these fields. A field that `all` has fields below is a container of its own, and is empty here; any other
+/// is taken as a whole.
+pub(super) fn intent_of(target: &Target, live: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Json {
+    let mut intent = smallest(target);
+    if let (Json::Object(intent), Some(Json::Object(found))) = (&mut intent, part(live, fields, all)) {
+        for (name, value) in found {
+            match (name.as_str(), value) {
+                ("apiVersion" | "kind", _) => {}
+                ("metadata", Json::Object(found)) => {
+                    if let Some(Json::Object(metadata)) = intent.get_mut("metadata") {
+                        metadata.extend(found);
+                    }
+                }
+                (_, value) => drop(intent.insert(name, value)),
+            }
+        }
+    }
+    intent
+}
+
+/// The smallest object that can be applied.
+pub(super) fn smallest(target: &Target) -> Json {
+    json!({
+        "apiVersion": target.resource.api_version,
+        "kind": target.resource.kind,
+        "metadata": {"name": target.name},
+    })
+}
+
+/// The part of a value that a set has; nothing if the value has nothing of it.
+fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Option<Json> {
+    let branches: Vec<_> = fields.branches().collect();
+    match value {
+        Value::Map(map) => {
+            let member = |(name, value): &(&str, Value<'_>)| {
+                let element = PathElement::Field(name);
+                let found = branches.iter().find(|branch| branch.element == element)?;
+                Some(((*name).to_owned(), below(*value, *found, all.below(&element))?))
+            };
+            let members: Map<_, _> = map.members().iter().filter_map(member).collect();
+            (!members.is_empty()).then_some(Json::Object(members))
+        }
+        Value::List(items) => {
+            let items = items.iter().filter_map(|item| {
+                let named = |is_exact| branches.iter().find(|branch| is_item(*item, &branch.element, is_exact));
+                let found = named(true).or_else(|| named(false))?;
+                let mut part = match found.element {
+                    PathElement::Value(_) => return Some(item.to_json()),
+                    _ => part(*item, found.below, all.below(&found.element)).unwrap_or_else(|| json!({})),
+                };
+                if let PathElement::Key(keys) = found.element {
+                    for (name, key) in keys.iter().filter(|(name, _)| item.get(name).is_some()) {
+                        part[*name] = key.to_json();
+                    }
+                }
+                Some(part)
+            });
+            let items: Vec<_> = items.collect();
+            (!items.is_empty()).then_some(Json::Array(items))
+        }
+        _ => None,
+    }
+}
+
+fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>) -> Option<Json> {
+    if !found.below.is_empty() {
+        return part(value, found.below, all);
+    }
+    Some(match value {
+        Value::Map(_) if !all.is_empty() => json!({}),
+        Value::List(_) if !all.is_empty() => json!([]),
+        _ => value.to_json(),
+    })
+}
+
+/// Whether an item of a list has this element's keys, or is its value. An item may leave out a key that has a default; with all keys
+/// it is exact.
+fn is_item(item: Value<'_>, element: &PathElement<'_>, is_exact: bool) -> bool {
+    match element {
+        PathElement::Key(keys) => {
+            let has = |(name, key): &(&str, Value<'_>)| item.get(name).map_or(!is_exact, |own| own == *key);
+            keys.iter().all(has) && keys.iter().any(|(name, _)| item.get(name).is_some())
+        }
+        PathElement::Value(value) => item == *value,
+        _ => false,
+    }
+}

@@ -1,0 +1,60 @@
+//! The command line.
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::{Terminal, cluster::ClusterArgs, commands as c, failure::Ending};
+
+/// What ends every help text.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, or nothing to report
+  1  differences or conflicts, or the server refused the write
+  2  the command line, a manifest or a path is wrong, or there is no such kind or object
+  3  the cluster can't be reached, or doesn't allow it";
+
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (predicts for Kubernetes 1.33 to 1.37)");
+
+/// Server-side apply explained: who owns a field, what an apply would do, and how to pass a field on.
+///
+/// Works on any cluster. Writes are predicted from the schemas of the cluster before anything is sent.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kubectl-baton",
+    bin_name = "kubectl baton",
+    version = VERSION,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = EXIT_CODES,
+    subcommand_help_heading = "Commands"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Owners(c::owners::OwnersArgs),
+    Apply(c::apply::ApplyArgs),
+    Diff(c::diff::DiffArgs),
+    Conflicts(c::conflicts::ConflictsArgs),
+}
+
+impl Cli {
+    pub(crate) async fn run(self, terminal: &mut Terminal) -> Ending {
+        let Self { command, cluster } = self;
+        match command {
+            Command::Owners(args) => c::owners::run(args, &cluster, terminal).await,
+            Command::Apply(args) => c::apply::run(args, &cluster, terminal).await,
+            Command::Diff(args) => c::diff::run(args, &cluster, terminal).await,
+            Command::Conflicts(args) => c::conflicts::run(args, &cluster, terminal).await,
+        }
+    }
+}
+
+/// The command line, for manual pages and completion.
+pub fn command() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,183 @@
+//! The cluster of a kubeconfig: which kinds it serves, its objects, and what writes to them would do.
+
+mod error;
+mod kinds;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use baton_apply::{Applier, LiveObject, SchemaCache, Schemas, Target, bounded};
+use clap::Args;
+use kube::{
+    Api, Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+    core::ApiResource,
+};
+
+pub(crate) use self::error::nearest;
+pub use self::error::ClusterError;
+pub(crate) use self::kinds::{Kinds, Reference};
+use crate::view::quoted;
+
+/// How often schemas would be read again. A command ends before.
+const NEVER: Duration = Duration::from_hours(24);
+
+/// Which cluster, by kubectl's flags.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterArgs {
+    /// The namespace, instead of that of the context.
+    #[arg(short, long, global = true)]
+    pub(crate) namespace: Option<String>,
+    /// The context of the kubeconfig, instead of the current one.
+    #[arg(long, global = true)]
+    context: Option<String>,
+    /// The kubeconfig, instead of `$KUBECONFIG` or `~/.kube/config`.
+    #[arg(long, global = true, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The user to impersonate.
+    #[arg(long = "as", global = true, value_name = "USER")]
+    impersonate: Option<String>,
+    /// How long one request may take, such as `30s` or `1m`.
+    #[arg(long, global = true, default_value = "30s", value_name = "DURATION", value_parser = duration)]
+    request_timeout: Duration,
+}
+
+impl ClusterArgs {
+    /// The same flags for another command line, with a blank before each.
+    pub(crate) fn flags(&self) -> String {
+        let kubeconfig = self.kubeconfig.as_ref().map(|file| file.display().to_string());
+        let user = self.impersonate.clone();
+        let flags = [
+            ("-n", self.namespace.clone()),
+            ("--context", self.context.clone()),
+            ("--kubeconfig", kubeconfig),
+            ("--as", user),
+        ];
+        let flags = flags.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(&value?))));
+        flags.collect()
+    }
+}
+
+/// A duration as kubectl's flags have it.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let span: jiff::SignedDuration = text.parse().map_err(|_| "expected a duration such as 30s or 1m".to_owned())?;
+    span.try_into().map_err(|_| "a duration can't be negative".to_owned())
+}
+
+/// A cluster that answers requests.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// The namespace of objects that name none.
+    pub(crate) namespace: String,
+    url: String,
+    limit: Duration,
+}
+
+impl Connection {
+    /// Reads the kubeconfig. No request is sent yet.
+    pub(crate) async fn new(args: &ClusterArgs) -> Result<Self, ClusterError> {
+        let mut config = config(args).await?;
+        // A command that fails says so at once.
+        config.default_retry = false;
+        config.connect_timeout = Some(args.request_timeout);
+        config.read_timeout = None;
+        if let Some(user) = &args.impersonate {
+            config.auth_info.impersonate = Some(user.clone());
+        }
+        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let url = config.cluster_url.to_string();
+        let client = Client::try_from(config).map_err(ClusterError::Client)?;
+        Ok(Self { client, namespace, url, limit: args.request_timeout })
+    }
+
+    /// The kinds that the cluster serves.
+    pub(crate) async fn kinds(&self) -> Result<Kinds, ClusterError> {
+        let lists = async {
+            futures::try_join!(
+                self.client.list_core_api_versions_aggregated(),
+                self.client.list_api_groups_aggregated()
+            )
+        };
+        let (core, groups) = bounded(self.limit, lists).await.map_err(|error| self.failed("read the kinds", error))?;
+        Ok(Kinds::of(core.items.into_iter().chain(groups.items)))
+    }
+
+    /// Reads an object that has to exist.
+    pub(crate) async fn read(&self, target: &Target) -> Result<LiveObject, ClusterError> {
+        self.find(target).await?.ok_or_else(|| ClusterError::NoSuchObject {
+            object: name_of(target),
+            namespace: target.namespace.clone(),
+        })
+    }
+
+    /// Reads an object, if there is one.
+    pub(crate) async fn find(&self, target: &Target) -> Result<Option<LiveObject>, ClusterError> {
+        let found = bounded(self.limit, self.api(target).get_opt(&target.name)).await;
+        let mut found = found.map_err(|error| self.failed(format!("read {}", name_of(target)), error))?;
+        if let Some(live) = &mut found {
+            live.fill_in_kind(&target.resource);
+        }
+        Ok(found)
+    }
+
+    /// Objects of the target's kind in its namespace.
+    pub(crate) fn api(&self, target: &Target) -> Api<LiveObject> {
+        match &target.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &target.resource),
+            None => Api::all_with(self.client.clone(), &target.resource),
+        }
+    }
+
+    /// The schemas of these kinds.
+    pub(crate) async fn schemas(&self, kinds: &[ApiResource]) -> Result<Arc<Schemas>, ClusterError> {
+        let cache = SchemaCache::new(self.client.clone(), kinds.iter().cloned(), self.limit);
+        let reading = tokio::spawn(cache.clone().keep_current(NEVER));
+        cache.ready().await;
+        reading.abort();
+        let status = cache.status().borrow().clone();
+        let problem = status.and_then(|status| status.problems.into_iter().next());
+        match problem {
+            Some(problem) => Err(ClusterError::Schemas { url: self.url.clone(), source: problem }),
+            None => Ok(cache.current()),
+        }
+    }
+
+    /// What sends writes, without predictions of its own.
+    pub(crate) fn applier(&self) -> Applier {
+        Applier::new(self.client.clone(), None, self.limit)
+    }
+
+    /// The time limit of a request.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// A request that failed.
+    pub(crate) fn failed(&self, what: impl Into<String>, error: baton_apply::ApiError) -> ClusterError {
+        ClusterError::of_request(&self.url, what.into(), error)
+    }
+}
+
+async fn config(args: &ClusterArgs) -> Result<Config, ClusterError> {
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    let file = match &args.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    match file {
+        Ok(file) => Config::from_custom_kubeconfig(file, &options).await.map_err(ClusterError::Kubeconfig),
+        // In a pod there is no kubeconfig.
+        Err(error) if args.kubeconfig.is_none() && args.context.is_none() => {
+            Config::incluster().map_err(|_| ClusterError::Kubeconfig(error))
+        }
+        Err(error) => Err(ClusterError::Kubeconfig(error)),
+    }
+}
+
+/// An object as kubectl names it: `deployment.apps/web`.
+pub(crate) fn name_of(target: &Target) -> String {
+    let (kind, group) = (target.resource.kind.to_lowercase(), &target.resource.group);
+    let dot = if group.is_empty() { "" } else { "." };
+    format!("{kind}{dot}{group}/{}", target.name)
+}

@@ -1,0 +1,116 @@
+//! `conflicts`: what stands in the way of an apply, and the ways out.
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, name_of},
+    failure::{Ending, Exit},
+    intents::IntentArgs,
+    view::{CYAN, Cell, Change, ChangeKind, DIM, OutputArgs, RED, Table, quoted},
+    write::{DryRun, Written},
+};
+
+/// Show the conflicts that an apply of these manifests would have, and the three ways out of each
+///
+/// Another manager owns a field with another value. Its value can be overwritten, the field can be given up, or it can be shared by
+/// applying the value that it has. Each way is a command that is ready to be run; several conflicts can be resolved at once by
+/// joining their flags.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  no conflicts
+  1  conflicts
+  2  the command line or a manifest is wrong, or there is no such kind
+  3  the cluster can't be reached, or doesn't allow it
+
+Examples:
+  kubectl baton conflicts -f web.yaml
+  kubectl baton conflicts -f web.yaml --field-manager ci -o json")]
+pub(crate) struct ConflictsArgs {
+    #[command(flatten)]
+    intents: IntentArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reported {
+    /// The object: `deployment.apps/web`.
+    object: String,
+    /// Its conflicts.
+    conflicts: Vec<ReportedConflict>,
+    /// Why the server would refuse the apply for another reason, or why that can't be predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportedConflict {
+    #[serde(flatten)]
+    change: Change,
+    /// The commands.
+    overwrite: String,
+    give_up: String,
+    share: String,
+}
+
+pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let (writer, intents) = args.intents.read(cluster, terminal).await?;
+    let apply = args.intents.command("apply", cluster);
+    let mut reports = Vec::new();
+    for intent in intents {
+        let request = intent.request(intent.live.as_ref(), &args.intents.field_manager, false);
+        let write = writer.predict(request, intent.live.as_ref());
+        let object = name_of(&intent.target);
+        let report = Written { before: intent.live, write, outcome: None }.report(DryRun::Client);
+        let message = report.message.filter(|_| report.result != "conflict");
+        let conflicts = report.changes.into_iter().filter(|change| change.change == ChangeKind::Conflict);
+        let conflicts = conflicts.map(|change| {
+            let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
+            let (overwrite, give_up, share) = (way("--overwrite"), way("--give-up"), way("--share"));
+            ReportedConflict { change, overwrite, give_up, share }
+        });
+        reports.push(Reported { object, conflicts: conflicts.collect(), message });
+    }
+    args.output.output.print(terminal, &reports, |terminal| {
+        for (index, report) in reports.iter().enumerate() {
+            if index > 0 {
+                writeln!(terminal.out)?;
+            }
+            write(report, terminal)?;
+        }
+        Ok(())
+    })?;
+    let has_conflicts = reports.iter().any(|report| !report.conflicts.is_empty() || report.message.is_some());
+    Ok(if has_conflicts { Exit::Differs } else { Exit::Done })
+}
+
+fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
+    let Reported { object, conflicts, message } = report;
+    match (conflicts.len(), message) {
+        (0, None) => return writeln!(terminal.out, "{object}: no conflicts"),
+        (0, Some(message)) => return writeln!(terminal.out, "{object}: {message}"),
+        (1, _) => writeln!(terminal.out, "{object}: {RED}1 conflict{RED:#}")?,
+        (count, _) => writeln!(terminal.out, "{object}: {RED}{count} conflicts{RED:#}")?,
+    }
+    for conflict in conflicts {
+        writeln!(terminal.out)?;
+        let mut table = Table::headless();
+        conflict.change.row(&mut table);
+        table.write(&mut *terminal.out, "")?;
+        let mut ways = Table::headless();
+        for (way, what, command) in [
+            ("overwrite", "take the field from its owner", &conflict.overwrite),
+            ("give up", "leave the field out of the manifest", &conflict.give_up),
+            ("share", "put the live value into the manifest", &conflict.share),
+        ] {
+            ways.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
+        }
+        ways.write(&mut *terminal.out, "    ")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! `diff`: what an apply would change.
+
+use anstyle::Style;
+use baton_apply::{Forecast, LiveObject};
+use clap::Args;
+use serde_json::Value as Json;
+use similar::TextDiff;
+
+use crate::{
+    Terminal,
+    cluster::ClusterArgs,
+    failure::{Ending, Exit, Failure},
+    intents::IntentArgs,
+    view::{BOLD, Change, ChangeKind, CYAN, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, printable},
+    write::{DryRun, Written},
+};
+
+/// Show what an apply of these manifests would change
+///
+/// Predicted here: only reads are sent; with --live, not even these. After the difference of each object come the fields that would
+/// be taken from other managers, those that would be released, and the conflicts. An object with conflicts is shown as it would be
+/// if they were overwritten.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes, as those of kubectl diff:
+  0  no difference
+  1  a difference, or a conflict
+  2  the command line or a manifest is wrong, or there is no such kind
+  3  the cluster can't be reached, or doesn't allow it
+
+Examples:
+  kubectl baton diff -f web.yaml
+  kubectl baton diff -f manifests/ -R --field-manager ci
+  kubectl baton diff -f web.yaml --live saved.yaml")]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    intents: IntentArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let (writer, intents) = args.intents.read(cluster, terminal).await?;
+    let manager = &args.intents.field_manager;
+    let (mut reports, mut texts) = (Vec::new(), Vec::new());
+    for intent in intents {
+        let [plain, forced] = [false, true].map(|force| {
+            let write = writer.predict(intent.request(intent.live.as_ref(), manager, force), intent.live.as_ref());
+            Written { before: intent.live.clone(), write, outcome: None }
+        });
+        let conflicts = matches!(plain.write.forecast, Ok(Forecast::Conflicts(_)));
+        let shown = if conflicts { &forced } else { &plain };
+        texts.push(text(&intent.target, intent.live.as_ref(), shown)?);
+        reports.push(plain.report(DryRun::Client));
+    }
+    let differs = reports.iter().any(|report| report.result != "unchanged" || !report.changes.is_empty());
+    args.output.output.print(terminal, &reports, |terminal| {
+        for (report, text) in reports.iter().zip(&texts) {
+            for line in text.lines() {
+                let style = style(line);
+                writeln!(terminal.out, "{style}{line}{style:#}")?;
+            }
+            let told = |change: &&Change| !change.from.is_empty() || change.change == ChangeKind::Released;
+            let mut table = Table::headless();
+            report.changes.iter().filter(told).for_each(|change| change.row(&mut table));
+            table.write(&mut *terminal.out, "")?;
+            for line in report.notes() {
+                writeln!(terminal.out, "{line}")?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(if differs { Exit::Differs } else { Exit::Done })
+}
+
+/// The difference of an object as YAML; empty if there is none.
+fn text(target: &baton_apply::Target, before: Option<&LiveObject>, written: &Written) -> Result<String, Failure> {
+    let secrecy = Secrecy::of(&target.resource);
+    let yaml = |object: Option<&LiveObject>| match object {
+        None => Ok(String::new()),
+        Some(object) => {
+            let object = without_the_servers(printable(object.as_json(), secrecy, false));
+            serde_norway::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
+        }
+    };
+    let Some(after) = written.after() else { return Ok(String::new()) };
+    let (before, after) = (yaml(before)?, yaml(Some(after))?);
+    let diff = TextDiff::from_lines(&before, &after);
+    let names = [format!("live/{target}"), format!("applied/{target}")].map(|name| name.replace(' ', "/"));
+    Ok(diff.unified_diff().context_radius(3).header(&names[0], &names[1]).to_string())
+}
+
+/// An object without what the server alone writes, and changes with each write.
+fn without_the_servers(mut object: Json) -> Json {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+        for name in ["resourceVersion", "generation", "uid", "creationTimestamp"] {
+            metadata.remove(name);
+        }
+    }
+    object
+}
+
+fn style(line: &str) -> Style {
+    match line.as_bytes() {
+        [b'-', b'-', b'-', ..] | [b'+', b'+', b'+', ..] => BOLD,
+        [b'-', ..] => RED,
+        [b'+', ..] => GREEN,
+        [b'@', ..] => CYAN,
+        _ => PLAIN,
+    }
+}

@@ -1,0 +1,267 @@
+//! `owners`: the fields of an object as a tree, each with its owners.
+
+use std::path::{Path, PathBuf};
+
+use baton_apply::LiveObject;
+use baton_merge::{Arena, fieldpath};
+use clap::Args;
+use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Connection, Reference},
+    failure::{Ending, Exit, Failure},
+    manifest,
+    owners::{Field, Manager, Move, Owners, fields, moves},
+    path::{FieldQuery, resolve},
+    view::{CYAN, Cell, DIM, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, YELLOW, shown},
+};
+
+/// Show who owns which field of an object
+///
+/// A tree of the object's fields with the managers that own each, and when each of them wrote last. A manager that didn't write by
+/// server-side apply of the object itself has that in brackets: `(Update)`, `(Update scale)`. A field without an owner has a dash: the
+/// server filled it in, or it was written before there was server-side apply.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl baton owners deployment/web
+  kubectl baton owners deployment/web --path '.spec.template.spec.containers[name=app]'
+  kubectl get deployment web -o yaml --show-managed-fields > before.yaml
+  kubectl baton owners deployment/web --diff before.yaml")]
+pub(crate) struct OwnersArgs {
+    /// The object, such as deployment/web.
+    #[arg(value_name = "TYPE/NAME", required_unless_present = "diff")]
+    object: Option<Reference>,
+    /// Show only this field and those in it.
+    #[arg(long)]
+    path: Option<FieldQuery>,
+    /// Show what changed hands since this saved state; with a second file, between the two, without a cluster.
+    #[arg(long, value_name = "FILE", num_args = 1..=2)]
+    diff: Option<Vec<PathBuf>>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) async fn run(args: OwnersArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let saved = args.diff.unwrap_or_default();
+    let saved = saved.into_iter().map(|file| read(&file)).collect::<Result<Vec<_>, _>>()?;
+    let live = match &args.object {
+        None => None,
+        Some(reference) => {
+            let connection = Connection::new(cluster).await?;
+            let target = connection.kinds().await?.target(reference, &connection.namespace)?;
+            Some(connection.read(&target).await?)
+        }
+    };
+    match (&saved[..], &live) {
+        ([], Some(live)) => show(live, args.path.as_ref(), args.output, terminal),
+        ([before], Some(after)) | ([before, after], None) => {
+            compare(before, after, args.path.as_ref(), args.output, terminal)
+        }
+        _ => Err(Failure::Input("compare TYPE/NAME with one saved state, or two saved states".to_owned())),
+    }
+}
+
+/// An object that was saved as YAML or JSON.
+fn read(file: &Path) -> Result<LiveObject, Failure> {
+    let mut objects = manifest::of_file(file)?;
+    let one = objects.pop().filter(|_| objects.is_empty());
+    let one = one.ok_or_else(|| Failure::Input(format!("{}: expected one object", file.display())))?;
+    Ok(one.saved()?)
+}
+
+fn secrecy(live: &LiveObject) -> Secrecy {
+    let text = |name: &str| live.get(&[name]).and_then(Json::as_str);
+    if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) { Secrecy::Secret } else { Secrecy::Usual }
+}
+
+/// What identifies an object in a result.
+pub(crate) fn identity(live: &LiveObject) -> Json {
+    json!({
+        "apiVersion": live.get(&["apiVersion"]),
+        "kind": live.get(&["kind"]),
+        "namespace": live.namespace(),
+        "name": live.name_any(),
+    })
+}
+
+#[derive(Serialize)]
+struct Report {
+    object: Json,
+    managers: Vec<Summary>,
+    fields: Vec<ReportedField>,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    manager: Manager,
+    /// How many fields it owns.
+    fields: usize,
+}
+
+#[derive(Serialize)]
+struct ReportedField {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    owners: Vec<Manager>,
+}
+
+fn show(live: &LiveObject, path: Option<&FieldQuery>, output: OutputArgs, terminal: &mut Terminal) -> Ending {
+    let (arena, secrecy) = (Arena::new(), secrecy(live));
+    let owners = Owners::of(&arena, live);
+    let mut fields = fields(&owners);
+    if let Some(query) = path {
+        let path = resolve(query, &arena, owners.object, owners.owned())?;
+        let whole = owners.whole_above(path).unwrap_or(path);
+        fields.retain(|field| field.path.elements().starts_with(whole.elements()));
+    }
+    let value = |field: &Field<'_>| {
+        let value = field.value.filter(|_| !field.has_fields)?;
+        Some(shown(secrecy, field.path, value))
+    };
+    let owned = |index: usize| fields.iter().filter(|field| field.owners.contains(&index)).count();
+    let summary = owners.managers.iter().enumerate();
+    let summary = summary.map(|(index, manager)| Summary { manager: manager.clone(), fields: owned(index) });
+    let summary: Vec<_> = summary.filter(|summary| path.is_none() || summary.fields > 0).collect();
+    let reported = fields.iter().map(|field| ReportedField {
+        path: field.path.to_string(),
+        value: value(field),
+        owners: field.owners.iter().map(|index| owners.managers[*index].clone()).collect(),
+    });
+    let report = Report { object: identity(live), managers: summary, fields: reported.collect() };
+    output.output.print(terminal, &report, |terminal| {
+        let table = Table::new(["FIELD", "VALUE", "OWNERS", "LAST WRITE"]);
+        let mut tree = Tree { owners: &owners, value: &value, table };
+        tree.add(&fields, 0, 0);
+        tree.table.write(&mut *terminal.out, "")?;
+        writeln!(terminal.out)?;
+        let unowned = fields.iter().filter(|field| field.owners.is_empty() && !field.has_fields).count();
+        summary_table(&report.managers, unowned).write(&mut *terminal.out, "")
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The rows of a tree.
+struct Tree<'t, 'a> {
+    owners: &'t Owners<'a>,
+    value: &'t dyn Fn(&Field<'a>) -> Option<String>,
+    table: Table<4>,
+}
+
+impl<'a> Tree<'_, 'a> {
+    /// Adds these fields, which are all below a path of so many elements. What several of them have in common is a row above them.
+    fn add(&mut self, mut fields: &[Field<'a>], above: usize, depth: usize) {
+        while let Some(first) = fields.first() {
+            let own = first.path.elements();
+            let is_beside = |field: &&Field<'a>| field.path.elements().starts_with(&own[..=above]);
+            let (group, rest) = fields.split_at(fields.iter().take_while(is_beside).count());
+            let has_it = |end: usize| group.iter().all(|field| field.path.elements().starts_with(&own[..end]));
+            let shared = (above + 1..=own.len()).rev().find(|end| has_it(*end)).unwrap_or(own.len());
+            let name = fieldpath::Path::new(&own[above..shared]).to_string();
+            let name = format!("{:indent$}{name}", "", indent = INDENTATION * depth);
+            if shared == own.len() {
+                self.field(name, first);
+                self.add(&group[1..], shared, depth + 1);
+            } else {
+                self.table.row([Cell::new(name, DIM), "".into(), "".into(), "".into()]);
+                self.add(group, shared, depth + 1);
+            }
+            fields = rest;
+        }
+    }
+
+    fn field(&mut self, name: String, field: &Field<'a>) {
+        let own: Vec<_> = field.owners.iter().map(|index| &self.owners.managers[*index]).collect();
+        let (owners, style) = match own[..] {
+            [] if field.has_fields => (String::new(), PLAIN),
+            [] => ("-".to_owned(), DIM),
+            [manager] => (manager.label(), CYAN),
+            _ => (own.iter().map(|manager| manager.label()).collect::<Vec<_>>().join(", "), YELLOW),
+        };
+        let value = match (&field.value, (self.value)(field)) {
+            (_, Some(value)) => value,
+            (Some(_), None) => String::new(),
+            (None, None) => "(not stored)".to_owned(),
+        };
+        let last = own.iter().filter_map(|manager| manager.time.as_deref()).max().unwrap_or_default();
+        self.table.row([name.into(), value.into(), Cell::new(owners, style), Cell::new(last, DIM)]);
+    }
+}
+
+/// How far a level of the tree is indented.
+const INDENTATION: usize = 2;
+
+fn summary_table(managers: &[Summary], unowned: usize) -> Table<5> {
+    let mut table = Table::new(["MANAGER", "OPERATION", "SUBRESOURCE", "LAST WRITE", "FIELDS"]);
+    for Summary { manager, fields } in managers {
+        table.row([
+            Cell::new(&manager.manager, CYAN),
+            manager.operation.clone().into(),
+            manager.subresource.clone().unwrap_or_else(|| "-".to_owned()).into(),
+            manager.time.clone().unwrap_or_else(|| "-".to_owned()).into(),
+            fields.to_string().into(),
+        ]);
+    }
+    if unowned > 0 {
+        let dash = || Cell::new("-", DIM);
+        table.row([Cell::new("(nobody)", DIM), dash(), dash(), dash(), unowned.to_string().into()]);
+    }
+    table
+}
+
+fn compare(
+    before: &LiveObject,
+    after: &LiveObject,
+    path: Option<&FieldQuery>,
+    output: OutputArgs,
+    terminal: &mut Terminal,
+) -> Ending {
+    let (arena, secrecy) = (Arena::new(), secrecy(after));
+    let (had, have) = (Owners::of(&arena, before), Owners::of(&arena, after));
+    let mut moves = moves(&had, &have, secrecy);
+    if let Some(query) = path {
+        let path = resolve(query, &arena, have.object, have.owned()).or_else(|_| resolve(query, &arena, had.object, had.owned()))?;
+        let path = path.to_string();
+        moves.retain(|one| one.path.starts_with(&path));
+    }
+    output.output.print(terminal, &moves, |terminal| {
+        if moves.is_empty() {
+            return writeln!(terminal.out, "Nothing changed hands.");
+        }
+        moves_table(&moves).write(&mut *terminal.out, "")
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The fields that changed hands, one a row.
+fn moves_table(moves: &[Move]) -> Table<4> {
+    let mut table = Table::new(["FIELD", "FROM", "TO", "VALUE"]);
+    for one in moves {
+        let value = match (&one.old, &one.new) {
+            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
+            (Some(old), None) => format!("{old} → (gone)"),
+            (_, Some(new)) => new.clone(),
+            (None, None) => String::new(),
+        };
+        table.row([
+            one.path.clone().into(),
+            Cell::new(labels(&one.lost), RED),
+            Cell::new(labels(&one.gained), GREEN),
+            value.into(),
+        ]);
+    }
+    table
+}
+
+/// Managers on one line.
+pub(crate) fn labels(managers: &[Manager]) -> String {
+    match managers {
+        [] => "-".to_owned(),
+        managers => managers.iter().map(Manager::label).collect::<Vec<_>>().join(", "),
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a command can't do what it was asked for.
+
+use std::{error::Error, io};
+
+use baton_apply::{ForecastError, ownership::IntentError};
+
+use crate::{cluster::ClusterError, intents::OfflineError, manifest::ManifestError, path::PathError};
+
+/// Why a command ends without a result. It is one line on standard error.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The cluster can't be used, or refuses something.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// A manifest can't be read.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// Nothing can be predicted without a cluster.
+    #[error(transparent)]
+    Offline(#[from] OfflineError),
+    /// A field path is wrong.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// Nothing can be predicted.
+    #[error("can't predict the write")]
+    Forecast(#[from] ForecastError),
+    /// A manager's intent can't be made.
+    #[error("can't read what the manager applies")]
+    Intent(#[from] IntentError),
+    /// What was asked for makes no sense here.
+    #[error("{0}")]
+    Input(String),
+    /// The output can't be written.
+    #[error("can't write the output")]
+    Output(#[from] io::Error),
+    /// A result can't be written as JSON or YAML.
+    #[error("can't write the result as {0}")]
+    Format(&'static str, #[source] Box<dyn Error + Send + Sync>),
+}
+
+impl Failure {
+    /// What the process ends with.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Cluster(error) if error.is_of_the_cluster() => Exit::Cluster,
+            _ => Exit::Input,
+        }
+    }
+
+    /// The failure with its causes, on one line.
+    pub(crate) fn line(&self) -> String {
+        let mut line = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !line.contains(&text) {
+                line = format!("{line}: {text}");
+            }
+            cause = error.source();
+        }
+        line.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What the process ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It is done, or there is nothing to report.
+    Done = 0,
+    /// There are differences or conflicts, or the server refused the write.
+    Differs = 1,
+    /// The command line, a manifest or a path is wrong, or there is no such kind or object.
+    Input = 2,
+    /// The cluster can't be reached, or doesn't allow it.
+    Cluster = 3,
+}
+
+/// How a command ends.
+pub(crate) type Ending = Result<Exit, Failure>;

@@ -1,0 +1,197 @@
+//! What manifests ask for, and what is known of the objects they are about.
+
+mod edit;
+mod offline;
+
+use std::path::PathBuf;
+
+use baton_apply::{FieldPath, Guard, LiveObject, Request, Target};
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path},
+    value::Value,
+};
+use clap::Args;
+use serde_json::Value as Json;
+
+pub use self::offline::OfflineError;
+use self::{
+    edit::{remove, replace},
+    offline::Offline,
+};
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Connection, name_of},
+    failure::Failure,
+    manifest::{Manifest, ManifestArgs, ManifestError},
+    owners::Owners,
+    path::{FieldQuery, resolve},
+    view::quoted,
+    write::Writer,
+};
+
+/// The manager of `kubectl apply --server-side`.
+const KUBECTL: &str = "kubectl";
+
+/// Which manifests are applied, by which manager, to what.
+#[derive(Debug, Args)]
+pub(crate) struct IntentArgs {
+    #[command(flatten)]
+    pub(crate) manifests: ManifestArgs,
+    /// The field manager that applies.
+    #[arg(long, default_value = KUBECTL, value_name = "MANAGER")]
+    pub(crate) field_manager: String,
+    /// Predict for the objects saved in this file instead of those of a cluster: no request is sent. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) live: Vec<PathBuf>,
+    /// A file with the definition of a custom resource, for --live. May be given several times.
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub(crate) crd: Vec<PathBuf>,
+}
+
+/// What a manifest asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Intent {
+    /// The object to apply.
+    pub(crate) body: Json,
+    /// Its place.
+    pub(crate) target: Target,
+    /// The object as it is; none if there is none.
+    pub(crate) live: Option<LiveObject>,
+}
+
+impl IntentArgs {
+    /// Reads the manifests and the objects they are about.
+    pub(crate) async fn read(
+        &self,
+        cluster: &ClusterArgs,
+        terminal: &mut Terminal,
+    ) -> Result<(Writer, Vec<Intent>), Failure> {
+        let manifests = self.manifests.read(&mut *terminal.input)?;
+        if !self.live.is_empty() {
+            let offline = Offline::read(&self.live, &self.crd)?;
+            let intents = manifests.into_iter().map(|manifest| {
+                let target = offline.target(&manifest, cluster.namespace.as_deref());
+                let live = offline.find(&target).cloned();
+                Intent::new(manifest, target, live, cluster)
+            });
+            let intents: Vec<_> = intents.collect::<Result<_, _>>()?;
+            let schemas = offline.schemas(intents.iter().map(|intent| &intent.target))?;
+            return Ok((Writer::new(schemas.into(), None), intents));
+        }
+        let connection = Connection::new(cluster).await?;
+        let kinds = connection.kinds().await?;
+        let mut intents = Vec::new();
+        for manifest in manifests {
+            let kind = kinds.of_object(&manifest.api_version, &manifest.kind)?;
+            let namespace = manifest.namespace.as_deref().unwrap_or(&connection.namespace);
+            let target = kind.target(Some(namespace), &manifest.name);
+            let live = connection.find(&target).await?;
+            intents.push(Intent::new(manifest, target, live, cluster)?);
+        }
+        let resources: Vec<_> = intents.iter().map(|intent| intent.target.resource.clone()).collect();
+        let schemas = connection.schemas(&resources).await?;
+        Ok((Writer::new(schemas, Some(&connection)), intents))
+    }
+
+    /// A command line with these flags.
+    pub(crate) fn command(&self, command: &str, cluster: &ClusterArgs) -> String {
+        let mut line = format!("kubectl baton {command} {}{}", self.manifests.flags(), cluster.flags());
+        if self.field_manager != KUBECTL {
+            line = format!("{line} --field-manager {}", quoted(&self.field_manager));
+        }
+        for (flag, files) in [("--live", &self.live), ("--crd", &self.crd)] {
+            for file in files {
+                line = format!("{line} {flag} {}", quoted(&file.display().to_string()));
+            }
+        }
+        line
+    }
+}
+
+impl Intent {
+    fn new(
+        manifest: Manifest,
+        target: Target,
+        live: Option<LiveObject>,
+        cluster: &ClusterArgs,
+    ) -> Result<Self, ManifestError> {
+        if let (Some(given), Some(own)) = (&cluster.namespace, &manifest.namespace)
+            && target.namespace.is_some()
+            && given != own
+        {
+            return Err(ManifestError::OtherNamespace {
+                path: manifest.file,
+                own: own.clone(),
+                given: given.clone(),
+            });
+        }
+        let mut body = manifest.object;
+        if let Some(metadata) = body.get_mut("metadata").and_then(Json::as_object_mut) {
+            // The server refuses an apply with them, which a saved object has.
+            metadata.remove("managedFields");
+            if let Some(namespace) = &target.namespace {
+                metadata.insert("namespace".to_owned(), namespace.as_str().into());
+            }
+        }
+        Ok(Self { body, target, live })
+    }
+
+    /// Leaves a field out, as someone does who gives it up.
+    pub(crate) fn give_up(&mut self, query: &FieldQuery) -> Result<(), Failure> {
+        let mut body = self.body.clone();
+        self.at(query, |path, _| remove(&mut body, path.elements()))?;
+        self.body = body;
+        Ok(())
+    }
+
+    /// Takes the live value of a field, as someone does who shares it.
+    pub(crate) fn share(&mut self, query: &FieldQuery) -> Result<(), Failure> {
+        let mut body = self.body.clone();
+        self.at(query, |path, live| replace(&mut body, path.elements(), path.find(live)?.to_json()))?;
+        self.body = body;
+        Ok(())
+    }
+
+    /// The path that a person means in the live object, or else in the manifest.
+    pub(crate) fn path(&self, query: &FieldQuery) -> Result<FieldPath, Failure> {
+        self.at(query, |path, _| Some(path.into()))
+    }
+
+    /// Does something with a path that a person means, and the live object.
+    fn at<T>(
+        &self,
+        query: &FieldQuery,
+        act: impl FnOnce(Path<'_>, Value<'_>) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let arena = Arena::new();
+        let body = self.body.to_string();
+        let own = Value::from_text(&arena, &body).unwrap_or(Value::Null);
+        let live = self.live.as_ref().map(|live| Owners::of(&arena, live));
+        let in_live = live.as_ref().and_then(|live| resolve(query, &arena, live.object, live.owned()).ok());
+        let path = match in_live {
+            Some(path) => path,
+            None => resolve(query, &arena, own, FieldSet::default())?,
+        };
+        let live = live.map_or(Value::Null, |live| live.object);
+        act(path, live).ok_or_else(|| {
+            Failure::Input(format!("neither the manifest of {} nor the object has {path}", name_of(&self.target)))
+        })
+    }
+
+    /// The request that applies it: to the object that was read, or to none.
+    pub(crate) fn request(&self, live: Option<&LiveObject>, manager: &str, force: bool) -> Request {
+        let guard = match live {
+            _ if self.is_guarded() => Guard::Nothing,
+            Some(live) => Guard::SameObject(live.revision().uid),
+            None => Guard::Absent,
+        };
+        Request::apply(self.target.clone(), self.body.clone(), manager.to_owned(), force, &guard)
+    }
+
+    /// Whether the manifest names the object's version itself.
+    fn is_guarded(&self) -> bool {
+        let has = |name: &str| self.body["metadata"].get(name).is_some();
+        has("uid") || has("resourceVersion")
+    }
+}

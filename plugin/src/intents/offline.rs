@@ -1,0 +1,157 @@
+//! Objects in files, and the schemas that this program carries: what predicts a write without a cluster.
+
+use std::{path::PathBuf, sync::Arc};
+
+use baton_apply::{LiveObject, Schemas, Target, openapi::document_path};
+use baton_merge::{Release, schema::SchemaError, server::Resources};
+use flate2::read::GzDecoder;
+use kube::{ResourceExt as _, core::ApiResource};
+use serde_json::Value as Json;
+
+use crate::manifest::{self, Manifest, ManifestError};
+
+/// Why nothing can be predicted without a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum OfflineError {
+    /// A file can't be read.
+    #[error(transparent)]
+    File(#[from] ManifestError),
+    /// A definition of a custom resource can't be used.
+    #[error("{path}: not the definition of a custom resource")]
+    Definition {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: SchemaError,
+    },
+    /// The schemas in this program can't be read, which is a bug.
+    #[error("can't read the schemas in this program")]
+    Schemas(#[source] serde_json::Error),
+    /// They can't be compiled, which is a bug.
+    #[error("can't compile the schemas in this program")]
+    Compiled(#[source] SchemaError),
+}
+
+/// The Kubernetes release whose schemas this program carries, and as which it predicts with them.
+const RELEASE: Release = Release::new(36, u16::MAX);
+
+macro_rules! schemas {
+    ($($name:literal)*) => {
+        [$(($name, include_bytes!(concat!("../../../apiserver/data/schemas/", $name, ".json.gz")) as &[u8]),)*]
+    };
+}
+
+/// The OpenAPI documents of the built-in kinds by their paths, with `_` for `/`.
+const SCHEMAS: [(&str, &[u8]); 22] = schemas![
+    "api_v1"
+    "apis_admissionregistration.k8s.io_v1"
+    "apis_apiextensions.k8s.io_v1"
+    "apis_apiregistration.k8s.io_v1"
+    "apis_apps_v1"
+    "apis_authentication.k8s.io_v1"
+    "apis_authorization.k8s.io_v1"
+    "apis_autoscaling_v1"
+    "apis_autoscaling_v2"
+    "apis_batch_v1"
+    "apis_certificates.k8s.io_v1"
+    "apis_coordination.k8s.io_v1"
+    "apis_discovery.k8s.io_v1"
+    "apis_events.k8s.io_v1"
+    "apis_flowcontrol.apiserver.k8s.io_v1"
+    "apis_networking.k8s.io_v1"
+    "apis_node.k8s.io_v1"
+    "apis_policy_v1"
+    "apis_rbac.authorization.k8s.io_v1"
+    "apis_resource.k8s.io_v1"
+    "apis_scheduling.k8s.io_v1"
+    "apis_storage.k8s.io_v1"
+];
+
+/// Objects that were saved, and the schemas of their kinds.
+pub(super) struct Offline {
+    objects: Vec<LiveObject>,
+    custom: Vec<(String, Arc<Resources>)>,
+}
+
+impl Offline {
+    pub(super) fn read(live: &[PathBuf], crds: &[PathBuf]) -> Result<Self, OfflineError> {
+        let mut objects = Vec::new();
+        for file in live {
+            for manifest in manifest::of_file(file)? {
+                objects.push(manifest.saved()?);
+            }
+        }
+        let mut custom = Vec::new();
+        for file in crds {
+            for definition in manifest::of_file(file)? {
+                let resources = Resources::from_crd(&definition.object);
+                let resources = resources.map_err(|source| OfflineError::Definition { path: definition.file, source })?;
+                let resources = Arc::new(resources);
+                let group = definition.object["spec"]["group"].as_str().unwrap_or_default();
+                let versions = definition.object["spec"]["versions"].as_array();
+                let versions = versions.into_iter().flatten().filter_map(|version| version["name"].as_str());
+                custom.extend(versions.map(|version| (format!("apis/{group}/{version}"), resources.clone())));
+            }
+        }
+        Ok(Self { objects, custom })
+    }
+
+    /// Where an object is. Without a cluster, its manifest and the saved objects tell whether it is in a namespace.
+    pub(super) fn target(&self, manifest: &Manifest, namespace: Option<&str>) -> Target {
+        let resource = resource(&manifest.api_version, &manifest.kind);
+        let named = manifest.namespace.as_deref().or(namespace);
+        let is_it = |live: &&LiveObject| {
+            let own = live.namespace();
+            is_of_kind(live, &resource)
+                && live.name_any() == manifest.name
+                && (own.is_none() || named.is_none() || own.as_deref() == named)
+        };
+        let namespace = match self.objects.iter().find(is_it) {
+            Some(live) => live.namespace(),
+            None => named.map(str::to_owned),
+        };
+        Target::new(resource, namespace, &manifest.name)
+    }
+
+    pub(super) fn find(&self, target: &Target) -> Option<&LiveObject> {
+        self.objects.iter().find(|live| {
+            is_of_kind(live, &target.resource) && live.name_any() == target.name && live.namespace() == target.namespace
+        })
+    }
+
+    /// The schemas of these kinds, as far as they are known.
+    pub(super) fn schemas<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> Result<Schemas, OfflineError> {
+        let mut documents = self.custom.clone();
+        for path in targets.map(|target| document_path(&target.resource)) {
+            let is_it = |(name, _): &&(&str, &[u8])| name.replace('_', "/") == path;
+            if documents.iter().all(|(known, _)| *known != path)
+                && let Some((_, packed)) = SCHEMAS.iter().find(is_it)
+            {
+                documents.push((path, Arc::new(unpacked(packed)?)));
+            }
+        }
+        Ok(Schemas::new(RELEASE, documents))
+    }
+}
+
+fn unpacked(packed: &[u8]) -> Result<Resources, OfflineError> {
+    let document: Json = serde_json::from_reader(GzDecoder::new(packed)).map_err(OfflineError::Schemas)?;
+    Resources::from_openapi(&document).map_err(OfflineError::Compiled)
+}
+
+/// A kind that no cluster was asked about, so that its plural isn't known.
+fn resource(api_version: &str, kind: &str) -> ApiResource {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        plural: String::new(),
+    }
+}
+
+fn is_of_kind(live: &LiveObject, resource: &ApiResource) -> bool {
+    let text = |name: &str| live.get(&[name]).and_then(Json::as_str);
+    (text("apiVersion"), text("kind")) == (Some(&resource.api_version), Some(&resource.kind))
+}

@@ -1,0 +1,66 @@
+//! `kubectl baton`: who owns a field, what an apply would do, and how to pass a field on.
+//!
+//! A kubectl plugin for server-side apply on any cluster. What writes would do is predicted by [`baton_apply`] from the schemas of
+//! the cluster, before they are sent. [`run`] is the whole program; the binary gives it the streams of its process.
+//!
+//! | module | what it is for |
+//! | --- | --- |
+//! | `cli` | the command line |
+//! | `commands` | one module for each command |
+//! | `cluster`, `manifest` | objects: of a cluster, and in files |
+//! | `intents` | what manifests ask for, and the objects they are about |
+//! | `path` | field paths as people write them |
+//! | `owners` | who owns which field |
+//! | `write` | a write: predicted, tried, compared and sent |
+//! | `view` | tables, values without secrets, JSON and YAML |
+
+mod cli;
+mod cluster;
+mod commands;
+mod failure;
+mod intents;
+mod manifest;
+mod owners;
+mod path;
+mod terminal;
+mod view;
+mod write;
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+
+pub use crate::{
+    cli::command, cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError, path::PathError, terminal::Terminal,
+};
+use crate::{cli::Cli, failure::Exit, view::RED};
+
+/// Runs a command line, whose first argument is the program's name. Returns the exit code:
+///
+/// | code | means |
+/// | --- | --- |
+/// | 0 | it is done, or there is nothing to report |
+/// | 1 | there are differences or conflicts, or the server refused the write |
+/// | 2 | the command line, a manifest or a path is wrong, or there is no such kind or object |
+/// | 3 | the cluster can't be reached, or doesn't allow it |
+pub async fn run<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, terminal: &mut Terminal) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let out = if error.use_stderr() { &mut terminal.err } else { &mut terminal.out };
+            // If nobody reads it, there is nobody to report that to.
+            let _ = write!(out, "{}", error.render().ansi());
+            return u8::try_from(error.exit_code()).unwrap_or(Exit::Input as u8);
+        }
+    };
+    let exit = match cli.run(terminal).await {
+        Ok(exit) => exit,
+        Err(failure) => {
+            let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", failure.line());
+            failure.exit()
+        }
+    };
+    // As above.
+    let _ = terminal.out.flush();
+    exit as u8
+}

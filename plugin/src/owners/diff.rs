@@ -1,0 +1,62 @@
+//! What changed hands between two states of an object.
+
+use std::collections::BTreeMap;
+
+use baton_merge::{
+    fieldpath::Path,
+    value::Value,
+};
+use serde::Serialize;
+
+use super::{Manager, Owners, fields};
+use crate::view::{Secrecy, shown};
+
+/// A field whose owners changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Move {
+    /// The field.
+    pub(crate) path: String,
+    /// The managers that don't own it any more.
+    pub(crate) lost: Vec<Manager>,
+    /// The managers that own it now and didn't before.
+    pub(crate) gained: Vec<Manager>,
+    /// The value before; none if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) old: Option<String>,
+    /// The value now; none if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) new: Option<String>,
+}
+
+impl Move {
+    /// When it happened: the last write of those that gained the field, or else of none.
+    pub(crate) fn time(&self) -> Option<&str> {
+        self.gained.iter().filter_map(|manager| manager.time.as_deref()).max()
+    }
+}
+
+/// The fields whose owners changed.
+pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -> Vec<Move> {
+    let mut paths: BTreeMap<Path<'_>, [Option<Value<'_>>; 2]> = BTreeMap::new();
+    for (index, owners) in [before, after].into_iter().enumerate() {
+        for field in fields(owners) {
+            paths.entry(field.path).or_default()[index] = field.value.filter(|_| !field.has_fields);
+        }
+    }
+    let moves = paths.into_iter().filter_map(|(path, [old, new])| {
+        let [had, have] = [before.at(path), after.at(path)];
+        let without = |these: &[&Manager], those: &[&Manager]| -> Vec<Manager> {
+            let is_among = |one: &&&Manager| those.iter().any(|other| other.identity() == one.identity());
+            these.iter().filter(|one| !is_among(one)).map(|one| (*one).clone()).collect()
+        };
+        let (lost, gained) = (without(&had, &have), without(&have, &had));
+        (!lost.is_empty() || !gained.is_empty()).then(|| Move {
+            path: path.to_string(),
+            lost,
+            gained,
+            old: old.map(|value| shown(secrecy, path, value)),
+            new: new.map(|value| shown(secrecy, path, value)),
+        })
+    });
+    moves.collect()
+}

@@ -1,0 +1,129 @@
+//! Who owns the fields of an object, read from its `managedFields`.
+
+mod diff;
+mod tree;
+
+use baton_apply::LiveObject;
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path},
+    value::Value,
+};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+pub(crate) use self::{
+    diff::{Move, moves},
+    tree::{Field, fields},
+};
+
+/// An entry of `managedFields`, without its fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Manager {
+    /// The manager's name.
+    pub(crate) manager: String,
+    /// `Apply` or `Update`.
+    pub(crate) operation: String,
+    /// The subresource that it wrote through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subresource: Option<String>,
+    /// The version in which its fields are meant.
+    pub(crate) api_version: String,
+    /// When its entry last changed, as the server wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<String>,
+}
+
+impl Manager {
+    fn of(entry: &Json) -> Self {
+        let text = |name: &str| entry.get(name).and_then(Json::as_str).map(str::to_owned);
+        Self {
+            manager: text("manager").unwrap_or_default(),
+            operation: text("operation").unwrap_or_default(),
+            subresource: text("subresource").filter(|name| !name.is_empty()),
+            api_version: text("apiVersion").unwrap_or_default(),
+            time: text("time"),
+        }
+    }
+
+    /// Whether it wrote by server-side apply of the object itself.
+    pub(crate) fn applies(&self) -> bool {
+        self.operation == "Apply" && self.subresource.is_none()
+    }
+
+    /// Its name, and how it wrote unless that is by an apply of the object itself: `web-editor (Update)`, `hpa (Update scale)`.
+    pub(crate) fn label(&self) -> String {
+        let subresource = self.subresource.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        match self.applies() {
+            true => self.manager.clone(),
+            false => format!("{} ({}{subresource})", self.manager, self.operation),
+        }
+    }
+
+    /// What the server keeps entries apart by. An applier is the same in each version.
+    fn identity(&self) -> [Option<&str>; 4] {
+        let version = Some(self.api_version.as_str()).filter(|_| self.operation != "Apply");
+        [Some(&self.manager), Some(&self.operation), self.subresource.as_deref(), version]
+    }
+}
+
+/// The owners of an object's fields.
+pub(crate) struct Owners<'a> {
+    /// The managers, in the order of `managedFields`.
+    pub(crate) managers: Vec<Manager>,
+    /// What each owns.
+    pub(crate) sets: Vec<FieldSet<'a>>,
+    /// The object.
+    pub(crate) object: Value<'a>,
+    arena: &'a Arena,
+}
+
+impl<'a> Owners<'a> {
+    /// Reads the owners of an object. An entry that can't be read owns nothing; of two with the same identity the last one counts.
+    pub(crate) fn of(arena: &'a Arena, live: &'a LiveObject) -> Self {
+        let object = Value::from_text(arena, live.as_text()).unwrap_or(Value::Null);
+        let entries: Vec<_> = live.managed_fields().iter().map(|entry| (Manager::of(entry), entry)).collect();
+        let (mut managers, mut sets) = (Vec::new(), Vec::new());
+        for (position, (manager, entry)) in entries.iter().enumerate() {
+            if entries[position + 1..].iter().any(|(later, _)| later.identity() == manager.identity()) {
+                continue;
+            }
+            let fields = entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
+            managers.push(manager.clone());
+            sets.push(fields.unwrap_or_default());
+        }
+        Self { managers, sets, object, arena }
+    }
+
+    /// What any manager owns.
+    pub(crate) fn owned(&self) -> FieldSet<'a> {
+        self.sets.iter().fold(FieldSet::default(), |all, set| all.union(self.arena, *set))
+    }
+
+    /// The managers that own just this path.
+    pub(crate) fn at(&self, path: Path<'_>) -> Vec<&Manager> {
+        let owners = self.managers.iter().zip(&self.sets);
+        owners.filter(|(_, set)| set.contains(&path)).map(|(manager, _)| manager).collect()
+    }
+
+    /// The managers that own this path or a field below it.
+    pub(crate) fn within(&self, path: Path<'_>) -> Vec<&Manager> {
+        let owners = self.managers.iter().zip(&self.sets);
+        let owns = |set: &FieldSet<'a>| {
+            let below = path.elements().iter().fold(*set, |set, element| set.below(element));
+            set.contains(&path) || !below.is_empty()
+        };
+        owners.filter(|(_, set)| owns(set)).map(|(manager, _)| manager).collect()
+    }
+
+    /// The part of the object that is owned as a whole and that this path leads into, such as a list of arguments.
+    pub(crate) fn whole_above<'p>(&self, path: Path<'p>) -> Option<Path<'p>> {
+        let elements = path.elements();
+        let prefixes = (1..elements.len()).map(|end| Path::new(&elements[..end]));
+        let owned = self.owned();
+        prefixes.filter(|above| owned.contains(above)).find(|above| {
+            above.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
+        })
+    }
+}

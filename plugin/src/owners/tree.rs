@@ -1,0 +1,107 @@
+//! The fields of an object in its order, each with its owners.
+
+use baton_merge::{
+    fieldpath::{FieldSet, Path, PathElement},
+    value::Value,
+};
+
+use super::Owners;
+use crate::path::{is_of_the_server, name_among};
+
+/// A field: what has an owner, or a value that can't be looked into any further.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<'a> {
+    /// Its path.
+    pub(crate) path: Path<'a>,
+    /// Its value; none if a manager owns it and the object doesn't have it, such as a `false` that isn't stored.
+    pub(crate) value: Option<Value<'a>>,
+    /// Whether there are fields in it, each with its own owners.
+    pub(crate) has_fields: bool,
+    /// Its owners, by their position.
+    pub(crate) owners: Vec<usize>,
+}
+
+/// All fields of an object, each before those in it. Structs and maps without an owner of their own are left out.
+pub(crate) fn fields<'a>(owners: &Owners<'a>) -> Vec<Field<'a>> {
+    let sets: Vec<_> = owners.sets.iter().copied().enumerate().collect();
+    let mut walk = Walk { owners, path: Vec::new(), found: Vec::new() };
+    walk.children(Some(owners.object), &sets);
+    walk.found
+}
+
+/// What managers own below a place, by their position.
+type Sets<'a> = [(usize, FieldSet<'a>)];
+
+struct Walk<'o, 'a> {
+    owners: &'o Owners<'a>,
+    path: Vec<PathElement<'a>>,
+    found: Vec<Field<'a>>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn children(&mut self, value: Option<Value<'a>>, sets: &Sets<'a>) {
+        let mut owned = Vec::new();
+        for branch in sets.iter().flat_map(|(_, set)| set.branches()) {
+            if !owned.contains(&branch.element) {
+                owned.push(branch.element);
+            }
+        }
+        let mut children: Vec<(PathElement<'a>, Option<Value<'a>>)> = Vec::new();
+        match value {
+            Some(Value::Map(map)) => {
+                children.extend(map.members().iter().map(|(name, value)| (PathElement::Field(name), Some(*value))));
+            }
+            Some(Value::List(items)) => children.extend(items.iter().zip(0..).map(|(item, index)| {
+                let named = name_among(*item, owned.iter().copied());
+                let element = named.or_else(|| self.with_keys_of(&owned, *item));
+                (element.unwrap_or(PathElement::Index(index)), Some(*item))
+            })),
+            _ => {}
+        }
+        let is_known = |element: &PathElement<'a>| children.iter().any(|(known, _)| known == element);
+        let absent: Vec<_> = owned.into_iter().filter(|element| !is_known(element)).collect();
+        children.extend(absent.into_iter().map(|element| (element, None)));
+        for (element, value) in children {
+            self.path.push(element);
+            if !is_of_the_server(&self.path) {
+                self.child(element, value, sets);
+            }
+            self.path.pop();
+        }
+    }
+
+    fn child(&mut self, element: PathElement<'a>, value: Option<Value<'a>>, sets: &Sets<'a>) {
+        let (mut owners, mut below) = (Vec::new(), Vec::new());
+        for (position, set) in sets {
+            let Some(branch) = set.branches().find(|branch| branch.element == element) else { continue };
+            if branch.is_member {
+                owners.push(*position);
+            }
+            if !branch.below.is_empty() {
+                below.push((*position, branch.below));
+            }
+        }
+        // Without an owner, a map is looked into and a list isn't: its items have no names.
+        let has_fields = !below.is_empty()
+            || (owners.is_empty() && value.and_then(|value| value.as_map()).is_some_and(|map| !map.is_empty()));
+        let is_item = !matches!(element, PathElement::Field(_));
+        if !has_fields || !owners.is_empty() || is_item {
+            let path = Path::new(self.owners.arena.list(self.path.iter().copied()));
+            self.found.push(Field { path, value, has_fields, owners });
+        }
+        if has_fields {
+            self.children(value, &below);
+        }
+    }
+
+    /// The name of an item that no manager owns, by the keys that its neighbours are named by.
+    fn with_keys_of(&self, owned: &[PathElement<'a>], item: Value<'a>) -> Option<PathElement<'a>> {
+        let keys = owned.iter().find_map(|element| match element {
+            PathElement::Key(keys) => Some(*keys),
+            _ => None,
+        });
+        let keys = keys?.iter().map(|(name, _)| Some((*name, item.get(name)?)));
+        let keys: Vec<_> = keys.collect::<Option<_>>()?;
+        Some(PathElement::Key(self.owners.arena.list(keys)))
+    }
+}

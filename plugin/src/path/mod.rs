@@ -1,0 +1,67 @@
+//! Field paths as people write them: `.spec.replicas`, `spec.containers[name=web].image`, `containers[0]`,
+//! `.metadata.labels["app.kubernetes.io/name"]`, or FieldsV1: `{"f:spec":{"f:replicas":{}}}`.
+//!
+//! A path is read in two steps: [`FieldQuery`] is what was written, and [`resolve`] finds what it means in an object. The names of a
+//! path may contain dots, so only the object tells where they end.
+
+mod parse;
+mod resolve;
+
+pub(crate) use self::resolve::{every_path, is_of_the_server, name_among, resolve};
+
+/// Why a path can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// It isn't a path.
+    #[error("{path:?} is no field path: {problem}")]
+    Syntax {
+        /// What was written.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The object has no such field, and no manager owns one.
+    #[error("the object has no field {path}{}", crate::cluster::nearest(.similar))]
+    NoSuchField {
+        /// What was written.
+        path: String,
+        /// Paths that the object has.
+        similar: Vec<String>,
+    },
+    /// Several items have these keys.
+    #[error("{path} is ambiguous: it may be {}", .paths.join(" or "))]
+    Ambiguous {
+        /// What was written.
+        path: String,
+        /// What it may be.
+        paths: Vec<String>,
+    },
+}
+
+/// A path as a person wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FieldQuery {
+    text: String,
+    steps: Vec<Step>,
+}
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// A name, which may go on with the next one: `app.kubernetes` and `io/name`.
+    Name(String),
+    /// A name that is known to be whole.
+    WholeName(String),
+    /// The item with these keys.
+    Keys(Vec<(String, String)>),
+    /// The item that is this value.
+    Value(String),
+    /// The item at this position.
+    Index(usize),
+}
+
+impl std::fmt::Display for FieldQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,250 @@
+//! Finds what a path means in an object.
+
+use baton_merge::{
+    Arena,
+    fieldpath::{Branch, FieldSet, KeyField, Path, PathElement},
+    value::Value,
+};
+
+use super::{FieldQuery, PathError, Step, parse::plain};
+
+/// How similar a path has to be to be suggested: 1 is the same.
+const SIMILAR: f64 = 0.6;
+/// How many paths are suggested.
+const MOST_SUGGESTED: usize = 3;
+
+/// The path that a person means in an object, of which `owned` are the fields that any manager owns.
+///
+/// Items of a list are named as managers own them: `containers[0]` becomes `containers[name="web"]`.
+pub(crate) fn resolve<'a>(
+    query: &FieldQuery,
+    arena: &'a Arena,
+    object: Value<'a>,
+    owned: FieldSet<'a>,
+) -> Result<Path<'a>, PathError> {
+    let mut here = Here { value: Some(object), owned };
+    let (mut elements, mut steps) = (Vec::new(), &query.steps[..]);
+    while let Some((step, rest)) = steps.split_first() {
+        let found = match step {
+            Step::Name(_) => here.longest_name(arena, steps),
+            Step::WholeName(name) => here.name(name, arena).map(|element| (element, rest)),
+            Step::Index(index) => here.at(*index).map(|element| (element, rest)),
+            Step::Value(text) => here.item(text).map(|element| (element, rest)),
+            Step::Keys(keys) => match here.with_keys(arena, keys)[..] {
+                [] => None,
+                [element] => Some((element, rest)),
+                ref several => {
+                    let path = Path::new(&elements).to_string();
+                    let paths = several.iter().map(|element| format!("{path}{element}")).collect();
+                    return Err(PathError::Ambiguous { path: query.text.clone(), paths });
+                }
+            },
+        };
+        let Some((element, rest)) = found else {
+            return Err(no_such_field(query, arena, object, owned));
+        };
+        here = here.below(&element);
+        elements.push(element);
+        steps = rest;
+    }
+    Ok(Path::new(arena.list(elements)))
+}
+
+/// A place in an object, with the fields below it that managers own.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    value: Option<Value<'a>>,
+    owned: FieldSet<'a>,
+}
+
+impl<'a> Here<'a> {
+    fn below(self, element: &PathElement<'a>) -> Self {
+        let exact = || Path::new(std::slice::from_ref(element)).find(self.value?);
+        let named = || {
+            let names = self.names();
+            let is_it = |item: &&Value<'a>| name_among(**item, names.iter().copied()) == Some(*element);
+            self.items().iter().find(is_it).copied()
+        };
+        Self { value: exact().or_else(named), owned: self.owned.below(element) }
+    }
+
+    /// The member with this name that the object has or a manager owns.
+    fn name(self, name: &str, arena: &'a Arena) -> Option<PathElement<'a>> {
+        let is_there = self.value.and_then(|value| value.get(name)).is_some();
+        let is_owned = || self.owned.branches().any(|branch| branch.element == PathElement::Field(name));
+        (is_there || is_owned()).then(|| PathElement::Field(arena.copy_text(name)))
+    }
+
+    /// The member whose name is made of the most of these steps, with dots between them.
+    fn longest_name<'s>(
+        self,
+        arena: &'a Arena,
+        steps: &'s [Step],
+    ) -> Option<(PathElement<'a>, &'s [Step])> {
+        let names = steps.iter().map_while(|step| match step {
+            Step::Name(name) => Some(name.as_str()),
+            _ => None,
+        });
+        let names: Vec<_> = names.collect();
+        (1..=names.len()).rev().find_map(|count| {
+            let element = self.name(&names[..count].join("."), arena)?;
+            Some((element, &steps[count..]))
+        })
+    }
+
+    /// The elements that managers own below this place.
+    fn names(self) -> Vec<PathElement<'a>> {
+        self.owned.branches().map(|branch| branch.element).collect()
+    }
+
+    fn items(self) -> &'a [Value<'a>] {
+        self.value.and_then(|value| value.as_list()).unwrap_or_default()
+    }
+
+    /// The item at a position, as managers name it.
+    fn at(self, index: usize) -> Option<PathElement<'a>> {
+        let item = *self.items().get(index)?;
+        name_among(item, self.names().iter().copied()).or_else(|| Some(PathElement::Index(index.try_into().ok()?)))
+    }
+
+    fn item(self, text: &str) -> Option<PathElement<'a>> {
+        let is_it = |value: &Value<'_>| plain(*value) == text;
+        let owned = self.owned.branches().map(|Branch { element, .. }| element);
+        let owned = owned.filter(|element| matches!(element, PathElement::Value(value) if is_it(value)));
+        let there = self.items().iter().filter(|item| is_it(item)).map(|item| PathElement::Value(*item));
+        owned.chain(there).next()
+    }
+
+    /// The items that have these keys: those that managers own by their keys, and those of the object.
+    fn with_keys(self, arena: &'a Arena, keys: &[(String, String)]) -> Vec<PathElement<'a>> {
+        let has = |own: Option<Value<'_>>, text: &str| own.is_some_and(|own| plain(own) == *text);
+        let owned = self.owned.branches().map(|Branch { element, .. }| element);
+        let owned = owned.filter(|element| match element {
+            PathElement::Key(own) => keys.iter().all(|(name, text)| {
+                let value = own.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
+                // A person may name an item by a field that isn't a key.
+                has(value, text) || (value.is_none() && has(self.value_at(element, name), text))
+            }),
+            _ => false,
+        });
+        let mut found: Vec<_> = owned.collect();
+        let unowned = self.items().iter().filter(|item| {
+            keys.iter().all(|(name, text)| has(item.get(name), text))
+                && name_among(**item, self.names().iter().copied()).is_none()
+        });
+        found.extend(unowned.map(|item| {
+            let keys = keys.iter().filter_map(|(name, _)| Some((arena.copy_text(name), item.get(name)?)));
+            let mut keys: Vec<KeyField<'a>> = keys.collect();
+            keys.sort_by_key(|(name, _)| *name);
+            PathElement::Key(arena.list(keys))
+        }));
+        found
+    }
+
+    fn value_at(self, element: &PathElement<'a>, name: &str) -> Option<Value<'a>> {
+        self.below(element).value?.get(name)
+    }
+}
+
+/// The name of an item among those that managers own. An item may leave out a key that has a default.
+pub(crate) fn name_among<'a>(
+    item: Value<'_>,
+    names: impl Iterator<Item = PathElement<'a>> + Clone,
+) -> Option<PathElement<'a>> {
+    let is_named = |element: &PathElement<'a>, is_exact: bool| match element {
+        PathElement::Key(keys) => {
+            let has = |(name, key): &KeyField<'a>| item.get(name).map_or(!is_exact, |own| own == *key);
+            keys.iter().all(has) && keys.iter().any(|(name, _)| item.get(name).is_some())
+        }
+        PathElement::Value(value) => item == *value,
+        _ => false,
+    };
+    names.clone().find(|element| is_named(element, true)).or_else(|| {
+        let mut names = names;
+        names.find(|element| is_named(element, false))
+    })
+}
+
+fn no_such_field<'a>(query: &FieldQuery, arena: &'a Arena, object: Value<'a>, owned: FieldSet<'a>) -> PathError {
+    let typed = query.text.to_lowercase();
+    let last = query.steps.last();
+    let mut similar: Vec<_> = every_path(arena, object, owned)
+        .into_iter()
+        .map(|(path, _)| {
+            let text = path.to_string();
+            let ends_alike = matches!(
+                (last, path.elements().last()),
+                (Some(Step::Name(last) | Step::WholeName(last)), Some(PathElement::Field(name))) if last == name
+            );
+            let similarity = strsim::normalized_levenshtein(&text.to_lowercase(), &typed);
+            // The last name says most of what is meant.
+            (similarity + if ends_alike { 1.0 } else { 0.0 }, text)
+        })
+        .filter(|(similarity, _)| *similarity >= SIMILAR)
+        .collect();
+    similar.sort_by(|(left, _), (right, _)| right.total_cmp(left));
+    similar.truncate(MOST_SUGGESTED);
+    let similar = similar.into_iter().map(|(_, text)| text).collect();
+    PathError::NoSuchField { path: query.text.clone(), similar }
+}
+
+/// The paths of all members and items of an object that managers can own, with their values, and of what managers own without it
+/// being there.
+pub(crate) fn every_path<'a>(
+    arena: &'a Arena,
+    object: Value<'a>,
+    owned: FieldSet<'a>,
+) -> Vec<(Path<'a>, Option<Value<'a>>)> {
+    let mut found = Vec::new();
+    walk(arena, Here { value: Some(object), owned }, &mut Vec::new(), &mut found);
+    found
+}
+
+fn walk<'a>(
+    arena: &'a Arena,
+    here: Here<'a>,
+    above: &mut Vec<PathElement<'a>>,
+    found: &mut Vec<(Path<'a>, Option<Value<'a>>)>,
+) {
+    if !above.is_empty() {
+        found.push((Path::new(arena.list(above.iter().copied())), here.value));
+    }
+    let mut elements: Vec<PathElement<'a>> = match here.value {
+        Some(Value::Map(map)) => map.members().iter().map(|(name, _)| PathElement::Field(name)).collect(),
+        Some(Value::List(items)) => (0..items.len()).filter_map(|index| here.at(index)).collect(),
+        _ => Vec::new(),
+    };
+    let only_owned = here.owned.branches().map(|branch| branch.element);
+    elements.extend(only_owned.filter(|element| !elements.contains(element)).collect::<Vec<_>>());
+    for element in elements {
+        above.push(element);
+        if !is_of_the_server(above) {
+            walk(arena, here.below(&element), above, found);
+        }
+        above.pop();
+    }
+}
+
+/// Whether a path leads to what only the server keeps, and no manager owns.
+pub(crate) fn is_of_the_server(path: &[PathElement<'_>]) -> bool {
+    use PathElement::Field;
+    matches!(
+        path,
+        [Field("apiVersion" | "kind")]
+            | [
+                Field("metadata"),
+                Field(
+                    "name"
+                        | "namespace"
+                        | "uid"
+                        | "resourceVersion"
+                        | "generation"
+                        | "creationTimestamp"
+                        | "deletionTimestamp"
+                        | "deletionGracePeriodSeconds"
+                        | "selfLink"
+                        | "managedFields"
+                )
+            ]
+    )
+}

@@ -1,0 +1,138 @@
+//! What people and programs see.
+
+mod changes;
+mod table;
+
+use anstyle::{AnsiColor, Style};
+use baton_merge::{fieldpath::{Path, PathElement}, value::Value};
+use clap::{Args, ValueEnum};
+use kube::core::ApiResource;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+pub(crate) use self::{
+    changes::{Change, ChangeKind, changes},
+    table::{Cell, Table},
+};
+use crate::{Terminal, failure::Failure};
+
+/// What is good, or added.
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+/// What is gone, or stops.
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+/// What deserves a look.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// What is named.
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+/// What is of less interest.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// What is read first.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// What isn't marked.
+pub(crate) const PLAIN: Style = Style::new();
+
+/// Stands for a value that isn't shown.
+pub(crate) const HIDDEN: &str = "(hidden)";
+/// How many characters of a value fit into a table.
+const LONGEST: usize = 48;
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// The flag that chooses the format.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// How to print the result.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+impl Format {
+    /// Prints a result for programs, or calls `table` to print it for people.
+    pub(crate) fn print<T: Serialize + ?Sized>(
+        self,
+        terminal: &mut Terminal,
+        result: &T,
+        table: impl FnOnce(&mut Terminal) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Table => table(terminal)?,
+            Self::Json => {
+                let text = serde_json::to_string_pretty(result);
+                writeln!(terminal.out, "{}", text.map_err(|error| Failure::Format("JSON", error.into()))?)?;
+            }
+            Self::Yaml => {
+                let text = serde_norway::to_string(result);
+                write!(terminal.out, "{}", text.map_err(|error| Failure::Format("YAML", error.into()))?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the values of an object are secret as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    /// Only those of environment variables, arguments and the like.
+    Usual,
+    /// Also its data.
+    Secret,
+}
+
+impl Secrecy {
+    /// That of a kind.
+    pub(crate) fn of(resource: &ApiResource) -> Self {
+        if resource.group.is_empty() && resource.kind == "Secret" { Self::Secret } else { Self::Usual }
+    }
+}
+
+/// A value as it may be shown: as JSON, without secrets, and shortened.
+pub(crate) fn shown(secrecy: Secrecy, path: Path<'_>, value: Value<'_>) -> String {
+    let is_data = matches!(path.elements().first(), Some(PathElement::Field("data" | "stringData")));
+    if secrecy == Secrecy::Secret && is_data {
+        return HIDDEN.to_owned();
+    }
+    shortened(&baton_apply::shown(path, value))
+}
+
+/// A text as long as a table can have it.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end_matches('…')),
+        None => text.to_owned(),
+    }
+}
+
+/// A text as a shell reads it.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+".contains(character);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// An object for printing: without `managedFields`, and without the values that may be secret.
+pub(crate) fn printable(object: &Json, secrecy: Secrecy, with_owners: bool) -> Json {
+    let mut object = object.clone();
+    if !with_owners && let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    if secrecy == Secrecy::Secret {
+        for member in ["data", "stringData"] {
+            for (_, value) in object.get_mut(member).and_then(Json::as_object_mut).into_iter().flatten() {
+                *value = HIDDEN.into();
+            }
+        }
+    }
+    object
+}

@@ -1,0 +1,335 @@
+//! One write of an object: predicted, tried by the server, compared, and sent.
+
+use std::sync::Arc;
+
+use baton_apply::{
+    ApiError, Applier, Effect, Forecast, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries, Verdict,
+};
+use baton_merge::server::Certainty;
+use clap::{Args, builder::TypedValueParser};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{
+    Terminal,
+    cluster::{Connection, name_of},
+    failure::{Exit, Failure},
+    view::{Change, GREEN, RED, Secrecy, Table, YELLOW, changes},
+};
+
+/// How far a write goes, by kubectl's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DryRun {
+    /// It is stored.
+    None,
+    /// It is predicted here, and not sent.
+    Client,
+    /// The server does everything but store it.
+    Server,
+}
+
+/// Reads the value of `--dry-run` as the KEP on dry runs has it: the three words, or a boolean, which is deprecated.
+#[derive(Clone)]
+pub(crate) struct DryRunParser;
+
+/// What is written of a boolean.
+const DEPRECATED: &str = "boolean values for --dry-run are deprecated: use none, client or server";
+
+impl TypedValueParser for DryRunParser {
+    type Value = (DryRun, bool);
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        match value.to_str() {
+            Some("none") => Ok((DryRun::None, false)),
+            Some("client") => Ok((DryRun::Client, false)),
+            Some("server") => Ok((DryRun::Server, false)),
+            // As Go's ParseBool reads them.
+            Some("1" | "t" | "T" | "TRUE" | "true" | "True") => Ok((DryRun::Client, true)),
+            Some("0" | "f" | "F" | "FALSE" | "false" | "False") => Ok((DryRun::None, true)),
+            _ => {
+                let words = clap::builder::PossibleValuesParser::new(["none", "client", "server"]);
+                words.parse_ref(command, arg, value).map(|_| (DryRun::None, false))
+            }
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = clap::builder::PossibleValue> + '_>> {
+        Some(Box::new(["none", "client", "server"].map(clap::builder::PossibleValue::new).into_iter()))
+    }
+}
+
+/// The flag that says how far a write goes.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct DryRunArgs {
+    /// none: send the write. client: predict it here and send nothing. server: have the server try it without storing it, and compare
+    /// its response with the prediction.
+    #[arg(long, default_value = "none", value_parser = DryRunParser, value_name = "none|client|server", hide_possible_values = true, hide_default_value = true)]
+    dry_run: (DryRun, bool),
+}
+
+impl DryRunArgs {
+    /// How far the write goes. Warns of a boolean.
+    pub(crate) fn get(self, terminal: &mut Terminal) -> std::io::Result<DryRun> {
+        let (dry_run, is_boolean) = self.dry_run;
+        if is_boolean {
+            writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {DEPRECATED}")?;
+        }
+        Ok(dry_run)
+    }
+}
+
+/// How a write ended, or would end.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// The object before.
+    pub(crate) before: Option<LiveObject>,
+    /// What was predicted.
+    pub(crate) write: PreparedWrite,
+    /// What the server did with it; none if it wasn't asked.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// Predicts writes, and sends them.
+pub(crate) struct Writer {
+    pub(crate) schemas: Arc<Schemas>,
+    /// Absent without a cluster.
+    applier: Option<(Applier, Connection)>,
+}
+
+impl Writer {
+    pub(crate) fn new(schemas: Arc<Schemas>, connection: Option<&Connection>) -> Self {
+        Self { schemas, applier: connection.map(|connection| (connection.applier(), connection.clone())) }
+    }
+
+    /// Predicts a write.
+    pub(crate) fn predict(&self, request: Request, live: Option<&LiveObject>) -> PreparedWrite {
+        self.schemas.prepare_itself(request, live, Tries::default(), Timestamp::now())
+    }
+
+    /// Does a write as far as it is to go. `request` makes it for an object as it was read last, and is called again if the object
+    /// has changed in between.
+    pub(crate) async fn write(
+        &self,
+        mut before: Option<LiveObject>,
+        dry_run: DryRun,
+        mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, Failure>,
+    ) -> Result<Written, Failure> {
+        let mut tries = Tries::default();
+        loop {
+            let made = request(before.as_ref()).await?;
+            let target = made.target.clone();
+            let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
+            let (Some((applier, connection)), true) = (&self.applier, dry_run != DryRun::Client) else {
+                return Ok(Written { before, write, outcome: None });
+            };
+            let effect = if dry_run == DryRun::Server { Effect::DryRun } else { Effect::Stored };
+            let response = applier.send(&write.request, effect).await;
+            let outcome = self.schemas.settle(&write, before.as_ref(), response, effect);
+            match outcome {
+                Outcome::Stale { ref error, expected: false } if tries.are_guarded() && !error.is_ownership_conflict() => {
+                    tries.stale();
+                    before = connection.find(&target).await?;
+                }
+                Outcome::Failed(error) => {
+                    return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
+                }
+                Outcome::Rejected { error, .. } if is_forbidden(&error) => {
+                    return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
+                }
+                outcome => return Ok(Written { before, write, outcome: Some(outcome) }),
+            }
+        }
+    }
+}
+
+fn is_forbidden(error: &ApiError) -> bool {
+    matches!(error, ApiError::Response(status) if matches!(status.code, 401 | 403))
+}
+
+/// A write, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WrittenReport {
+    /// The object: `deployment.apps/web`.
+    pub(crate) object: String,
+    /// What became of it, or would become: `created`, `changed`, `unchanged`, `conflict`, `refused`.
+    pub(crate) result: &'static str,
+    /// `none`, `client` or `server`.
+    pub(crate) dry_run: &'static str,
+    /// Field by field.
+    pub(crate) changes: Vec<Change>,
+    /// The server's message, if it refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+    /// How far the prediction goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) certainty: Option<String>,
+    /// How the server's response compares with the prediction: `agreed`, `filledIn`, `uncertain` or `differs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prediction: Option<&'static str>,
+    /// Where it differs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) differences: Vec<String>,
+}
+
+impl Written {
+    /// The object afterwards, as the server returned it, or else as it is predicted; none if the write is refused.
+    pub(crate) fn after(&self) -> Option<&LiveObject> {
+        match (&self.outcome, &self.write.forecast) {
+            (Some(Outcome::Stored { object, .. }), _) => Some(object),
+            (Some(_), _) => None,
+            (None, Ok(Forecast::Stored(stored))) => Some(&stored.object),
+            (None, Ok(Forecast::NoOp)) => self.before.as_ref(),
+            (None, _) => None,
+        }
+    }
+
+    /// What it does to single fields.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let secrecy = Secrecy::of(&self.write.request.target.resource);
+        match &self.write.forecast {
+            Ok(Forecast::Conflicts(conflicts)) => Change::conflicts(conflicts, secrecy),
+            Ok(Forecast::Stored(stored)) => {
+                changes(&stored.effects, self.before.as_ref(), Some(&stored.object), secrecy)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What became of it, for programs.
+    pub(crate) fn report(&self, dry_run: DryRun) -> WrittenReport {
+        let (mut prediction, mut differences) = (None, Vec::new());
+        let (result, message) = match &self.outcome {
+            Some(Outcome::Stored { object, verdict, .. }) => {
+                match verdict {
+                    Some(Verdict::Match) => prediction = Some("agreed"),
+                    Some(Verdict::ModuloDefaulting) => prediction = Some("filledIn"),
+                    Some(Verdict::Unknown(_)) => prediction = Some("uncertain"),
+                    Some(Verdict::Mismatch(found)) => {
+                        prediction = Some("differs");
+                        differences = found.iter().map(ToString::to_string).collect();
+                    }
+                    None => {}
+                }
+                (self.stored_result(object), None)
+            }
+            Some(Outcome::Stale { error, expected } | Outcome::Rejected { error, expected }) => {
+                prediction = Some(if *expected { "agreed" } else { "differs" });
+                let result = if error.is_ownership_conflict() { "conflict" } else { "refused" };
+                (result, Some(error.to_string()))
+            }
+            Some(Outcome::Skipped | Outcome::Deleted(_) | Outcome::Failed(_)) => ("unchanged", None),
+            None => self.predicted_result(),
+        };
+        let certainty = match &self.write.forecast {
+            Ok(Forecast::Stored(stored)) => match stored.certainty {
+                Certainty::Exact => None,
+                Certainty::ModuloDefaulting => Some("the server then fills in defaults".to_owned()),
+                Certainty::Unknown(reason) => Some(format!("uncertain: {reason}")),
+            },
+            _ => None,
+        };
+        WrittenReport {
+            object: name_of(&self.write.request.target),
+            result,
+            dry_run: match dry_run {
+                DryRun::None => "none",
+                DryRun::Client => "client",
+                DryRun::Server => "server",
+            },
+            changes: self.changes(),
+            message,
+            certainty,
+            prediction,
+            differences,
+        }
+    }
+
+    fn stored_result(&self, object: &LiveObject) -> &'static str {
+        match &self.before {
+            None => "created",
+            // A dry run leaves the version as it is.
+            Some(before) if before.revision() == object.revision() && self.is_predicted_to_change() => "changed",
+            Some(before) if before.revision() == object.revision() => "unchanged",
+            Some(_) => "changed",
+        }
+    }
+
+    fn is_predicted_to_change(&self) -> bool {
+        matches!(&self.write.forecast, Ok(Forecast::Stored(stored)) if stored.changed)
+    }
+
+    fn predicted_result(&self) -> (&'static str, Option<String>) {
+        match &self.write.forecast {
+            Ok(Forecast::NoOp | Forecast::Deleted) => ("unchanged", None),
+            Ok(Forecast::Stored(_)) if self.before.is_none() => ("created", None),
+            Ok(Forecast::Stored(stored)) => (if stored.changed { "changed" } else { "unchanged" }, None),
+            Ok(Forecast::Conflicts(conflicts)) => ("conflict", Some(conflicts.to_string())),
+            Ok(Forecast::Refused(message)) => ("refused", Some(message.clone())),
+            Err(error) => ("unknown", Some(error.to_string())),
+        }
+    }
+}
+
+impl WrittenReport {
+    /// What has to be said besides the fields, line by line: why it is refused, and how far the prediction goes.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
+        let message = self.message.as_deref().filter(|_| self.result != "conflict");
+        let certainty = self.certainty.as_deref().filter(|_| self.dry_run == "client");
+        message.into_iter().chain(certainty).flat_map(str::lines)
+    }
+
+    /// Writes it for people: a line for the object, and one for each field. What is wrong goes to standard error.
+    pub(crate) fn write(&self, terminal: &mut Terminal) -> std::io::Result<()> {
+        let how = match self.dry_run {
+            "client" => " (client dry run)",
+            "server" => " (server dry run)",
+            _ => "",
+        };
+        let style = match self.result {
+            "conflict" | "refused" => RED,
+            "unchanged" => crate::view::PLAIN,
+            _ => GREEN,
+        };
+        writeln!(terminal.out, "{} {style}{}{style:#}{how}", self.object, self.result)?;
+        let mut table = Table::headless();
+        // All fields of a new object are new.
+        if self.result != "created" {
+            self.changes.iter().for_each(|change| change.row(&mut table));
+        }
+        table.write(&mut *terminal.out, "  ")?;
+        for line in self.notes() {
+            writeln!(terminal.out, "  {line}")?;
+        }
+        match self.prediction {
+            Some("agreed") if self.dry_run == "server" => writeln!(terminal.out, "  as predicted")?,
+            Some("filledIn") if self.dry_run == "server" => {
+                writeln!(terminal.out, "  as predicted, but for what the server fills in")?;
+            }
+            Some("uncertain") if self.dry_run == "server" => {
+                writeln!(terminal.out, "  the prediction was uncertain, and differs")?;
+            }
+            Some("differs") => {
+                writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: not as predicted", self.object)?;
+                for difference in &self.differences {
+                    writeln!(terminal.err, "  {difference}")?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The exit code that it deserves.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.result {
+            "conflict" | "refused" => Exit::Differs,
+            _ => Exit::Done,
+        }
+    }
+}
