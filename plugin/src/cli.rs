@@ -40,6 +40,12 @@ enum Command {
     Apply(c::apply::ApplyArgs),
     Diff(c::diff::DiffArgs),
     Conflicts(c::conflicts::ConflictsArgs),
+    Handover(c::handover::HandoverArgs),
+    Transfer(c::transfer::TransferArgs),
+    Share(c::share::ShareArgs),
+    Release(c::release::ReleaseArgs),
+    Migrate(c::migrate::MigrateArgs),
+    Reset(c::reset::ResetArgs),
 }
 
 impl Cli {
@@ -50,6 +56,12 @@ impl Cli {
             Command::Apply(args) => c::apply::run(args, &cluster, terminal).await,
             Command::Diff(args) => c::diff::run(args, &cluster, terminal).await,
             Command::Conflicts(args) => c::conflicts::run(args, &cluster, terminal).await,
+            Command::Handover(args) => c::handover::run(args, &cluster, terminal).await,
+            Command::Transfer(args) => c::transfer::run(args, &cluster, terminal).await,
+            Command::Share(args) => c::share::run(args, &cluster, terminal).await,
+            Command::Release(args) => c::release::run(args, &cluster, terminal).await,
+            Command::Migrate(args) => c::migrate::run(args, &cluster, terminal).await,
+            Command::Reset(args) => c::reset::run(args, &cluster, terminal).await,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | `intents` | what manifests ask for, and the objects they are about |
 //! | `path` | field paths as people write them |
 //! | `owners` | who owns which field |
+//! | `opened` | an object of a cluster, and writes to it that follow each other |
 //! | `write` | a write: predicted, tried, compared and sent |
 //! | `view` | tables, values without secrets, JSON and YAML |
 
@@ -20,6 +21,7 @@ mod commands;
 mod failure;
 mod intents;
 mod manifest;
+mod opened;
 mod owners;
 mod path;
 mod terminal;
@@ -28,7 +30,7 @@ mod write;
 
 use std::ffi::OsString;
 
-use clap::Parser as _;
+use clap::{Parser as _, error::ErrorKind};
 
 pub use crate::{
     cli::command, cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError, path::PathError, terminal::Terminal,
@@ -46,11 +48,15 @@ use crate::{cli::Cli, failure::Exit, view::RED};
 pub async fn run<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, terminal: &mut Terminal) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) => {
-            let out = if error.use_stderr() { &mut terminal.err } else { &mut terminal.out };
+        Err(error) if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // If nobody reads it, there is nobody to report that to.
-            let _ = write!(out, "{}", error.render().ansi());
-            return u8::try_from(error.exit_code()).unwrap_or(Exit::Input as u8);
+            let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", one_line(&error));
+            return Exit::Input as u8;
+        }
+        Err(error) => {
+            // As above.
+            let _ = write!(terminal.out, "{}", error.render().ansi());
+            return if error.use_stderr() { Exit::Input } else { Exit::Done } as u8;
         }
     };
     let exit = match cli.run(terminal).await {
@@ -63,4 +69,13 @@ pub async fn run<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, t
     // As above.
     let _ = terminal.out.flush();
     exit as u8
+}
+
+/// What is wrong with a command line, on one line.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let end = ["\n\nUsage:", "\n\nFor more"].iter().filter_map(|what| text.find(what)).min();
+    let lines = text[..end.unwrap_or(text.len())].lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
 }

@@ -94,6 +94,11 @@ pub enum ManifestError {
 }
 
 impl ManifestArgs {
+    /// These files and folders.
+    pub(crate) fn of(files: Vec<PathBuf>) -> Self {
+        Self { files, recursive: false }
+    }
+
     /// Reads the manifests in their order; those of a folder by name.
     pub(crate) fn read(&self, input: &mut dyn BufRead) -> Result<Vec<Manifest>, ManifestError> {
         let mut manifests = Vec::new();

@@ -1,6 +1,6 @@
 //! One write of an object: predicted, tried by the server, compared, and sent.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use baton_apply::{
     ApiError, Applier, Effect, Forecast, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries, Verdict,
@@ -14,7 +14,7 @@ use crate::{
     Terminal,
     cluster::{Connection, name_of},
     failure::{Exit, Failure},
-    view::{Change, GREEN, RED, Secrecy, Table, YELLOW, changes},
+    view::{Change, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, changes},
 };
 
 /// How far a write goes, by kubectl's words.
@@ -32,29 +32,30 @@ pub(crate) enum DryRun {
 #[derive(Clone)]
 pub(crate) struct DryRunParser;
 
-/// What is written of a boolean.
-const DEPRECATED: &str = "boolean values for --dry-run are deprecated: use none, client or server";
+/// What is said of a boolean, in the words of kubectl.
+const DEPRECATED: &str = "Boolean values for --dry-run are deprecated and will be removed in a future version. \
+                          Must be \"none\", \"server\", or \"client\".";
 
 impl TypedValueParser for DryRunParser {
     type Value = (DryRun, bool);
 
     fn parse_ref(
         &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
+        _command: &clap::Command,
+        _arg: Option<&clap::Arg>,
         value: &std::ffi::OsStr,
     ) -> Result<Self::Value, clap::Error> {
-        match value.to_str() {
-            Some("none") => Ok((DryRun::None, false)),
-            Some("client") => Ok((DryRun::Client, false)),
-            Some("server") => Ok((DryRun::Server, false)),
+        match value.to_string_lossy().as_ref() {
+            "none" => Ok((DryRun::None, false)),
+            "client" => Ok((DryRun::Client, false)),
+            "server" => Ok((DryRun::Server, false)),
             // As Go's ParseBool reads them.
-            Some("1" | "t" | "T" | "TRUE" | "true" | "True") => Ok((DryRun::Client, true)),
-            Some("0" | "f" | "F" | "FALSE" | "false" | "False") => Ok((DryRun::None, true)),
-            _ => {
-                let words = clap::builder::PossibleValuesParser::new(["none", "client", "server"]);
-                words.parse_ref(command, arg, value).map(|_| (DryRun::None, false))
-            }
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok((DryRun::Client, true)),
+            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok((DryRun::None, true)),
+            other => Err(clap::Error::raw(
+                clap::error::ErrorKind::InvalidValue,
+                format!("Invalid dry-run value ({other}). Must be \"none\", \"server\", or \"client\".\n"),
+            )),
         }
     }
 
@@ -68,13 +69,22 @@ impl TypedValueParser for DryRunParser {
 pub(crate) struct DryRunArgs {
     /// none: send the write. client: predict it here and send nothing. server: have the server try it without storing it, and compare
     /// its response with the prediction.
-    #[arg(long, default_value = "none", value_parser = DryRunParser, value_name = "none|client|server", hide_possible_values = true, hide_default_value = true)]
+    #[arg(
+        long,
+        num_args = 0..=1,
+        default_value = "none",
+        default_missing_value = "",
+        value_parser = DryRunParser,
+        value_name = "none|client|server",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     dry_run: (DryRun, bool),
 }
 
 impl DryRunArgs {
     /// How far the write goes. Warns of a boolean.
-    pub(crate) fn get(self, terminal: &mut Terminal) -> std::io::Result<DryRun> {
+    pub(crate) fn get(self, terminal: &mut Terminal) -> io::Result<DryRun> {
         let (dry_run, is_boolean) = self.dry_run;
         if is_boolean {
             writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {DEPRECATED}")?;
@@ -285,7 +295,20 @@ impl WrittenReport {
     }
 
     /// Writes it for people: a line for the object, and one for each field. What is wrong goes to standard error.
-    pub(crate) fn write(&self, terminal: &mut Terminal) -> std::io::Result<()> {
+    pub(crate) fn write(&self, terminal: &mut Terminal) -> io::Result<()> {
+        write!(terminal.out, "{} ", self.object)?;
+        self.write_result(terminal)?;
+        let mut table = Table::headless();
+        // All fields of a new object are new.
+        if self.result != "created" {
+            self.changes.iter().for_each(|change| change.row(&mut table));
+        }
+        table.write(&mut *terminal.out, "  ")?;
+        self.write_notes(terminal, "  ")
+    }
+
+    /// Writes what became of the object, to the end of the line.
+    pub(crate) fn write_result(&self, terminal: &mut Terminal) -> io::Result<()> {
         let how = match self.dry_run {
             "client" => " (client dry run)",
             "server" => " (server dry run)",
@@ -293,34 +316,27 @@ impl WrittenReport {
         };
         let style = match self.result {
             "conflict" | "refused" => RED,
-            "unchanged" => crate::view::PLAIN,
+            "unchanged" => PLAIN,
             _ => GREEN,
         };
-        writeln!(terminal.out, "{} {style}{}{style:#}{how}", self.object, self.result)?;
-        let mut table = Table::headless();
-        // All fields of a new object are new.
-        if self.result != "created" {
-            self.changes.iter().for_each(|change| change.row(&mut table));
+        writeln!(terminal.out, "{style}{}{style:#}{how}", self.result)
+    }
+
+    /// Writes why it is refused, and how the prediction compares, after an indentation.
+    pub(crate) fn write_notes(&self, terminal: &mut Terminal, indentation: &str) -> io::Result<()> {
+        let is_tried = self.dry_run == "server";
+        let compared = match self.prediction {
+            Some("agreed") if is_tried => Some("as predicted"),
+            Some("filledIn") if is_tried => Some("as predicted, but for what the server fills in"),
+            Some("uncertain") if is_tried => Some("the prediction was uncertain, and differs"),
+            _ => None,
+        };
+        for line in self.notes().chain(compared) {
+            writeln!(terminal.out, "{indentation}{line}")?;
         }
-        table.write(&mut *terminal.out, "  ")?;
-        for line in self.notes() {
-            writeln!(terminal.out, "  {line}")?;
-        }
-        match self.prediction {
-            Some("agreed") if self.dry_run == "server" => writeln!(terminal.out, "  as predicted")?,
-            Some("filledIn") if self.dry_run == "server" => {
-                writeln!(terminal.out, "  as predicted, but for what the server fills in")?;
-            }
-            Some("uncertain") if self.dry_run == "server" => {
-                writeln!(terminal.out, "  the prediction was uncertain, and differs")?;
-            }
-            Some("differs") => {
-                writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: not as predicted", self.object)?;
-                for difference in &self.differences {
-                    writeln!(terminal.err, "  {difference}")?;
-                }
-            }
-            _ => {}
+        if self.prediction == Some("differs") {
+            writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: not as predicted", self.object)?;
+            self.differences.iter().try_for_each(|difference| writeln!(terminal.err, "  {difference}"))?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::{Change, LiveObject, Request, Revision, Target, object::text};
 /// The annotation in which client-side `kubectl apply` keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The field manager of client-side `kubectl apply`.
-const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
+pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const LAST_APPLIED_PATH: Path<'static> =
     Path::new(&[Field("metadata"), Field("annotations"), Field(LAST_APPLIED)]);
 

@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 
 pub use intent::{IntentError, applied_fields};
 use intent::{intent_of, smallest};
-pub use migrate::{LAST_APPLIED, Migration, is_client_side_apply};
+pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 pub(crate) use reown::reown;
 

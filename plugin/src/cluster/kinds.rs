@@ -9,6 +9,7 @@ use kube::{
 use baton_apply::Target;
 
 use super::ClusterError;
+use crate::manifest::Manifest;
 
 /// How similar a name has to be to be suggested: 1 is the same.
 const SIMILAR: f64 = 0.85;
@@ -35,6 +36,12 @@ pub(crate) struct Kinds(Vec<Kind>);
 pub(crate) struct Reference {
     kind: String,
     name: String,
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
 }
 
 impl std::str::FromStr for Reference {
@@ -66,11 +73,17 @@ impl Kinds {
     /// The object that a person means.
     pub(crate) fn target(&self, reference: &Reference, namespace: &str) -> Result<Target, ClusterError> {
         let kind = self.named(&reference.kind)?;
-        Ok(kind.target(Some(namespace), &reference.name))
+        Ok(kind.target(namespace, &reference.name))
+    }
+
+    /// The object that a manifest is about; in this namespace if it names none.
+    pub(crate) fn of_manifest(&self, manifest: &Manifest, namespace: &str) -> Result<Target, ClusterError> {
+        let kind = self.of_object(&manifest.api_version, &manifest.kind)?;
+        Ok(kind.target(manifest.namespace.as_deref().unwrap_or(namespace), &manifest.name))
     }
 
     /// The kind with this name: plural, singular, short or its own, if need be with version and group: `deployments.v1.apps`.
-    pub(crate) fn named(&self, typed: &str) -> Result<&Kind, ClusterError> {
+    fn named(&self, typed: &str) -> Result<&Kind, ClusterError> {
         let (name, rest) = typed.split_once('.').unwrap_or((typed, ""));
         let (version, group) = rest.split_once('.').unwrap_or((rest, ""));
         let is_meant = |kind: &&Kind| {
@@ -82,7 +95,7 @@ impl Kinds {
     }
 
     /// The kind of an object.
-    pub(crate) fn of_object(&self, api_version: &str, kind: &str) -> Result<&Kind, ClusterError> {
+    fn of_object(&self, api_version: &str, kind: &str) -> Result<&Kind, ClusterError> {
         let is_it = |own: &&Kind| own.resource.api_version == api_version && own.resource.kind == kind;
         self.0.iter().find(is_it).ok_or_else(|| {
             let ClusterError::NoSuchKind { similar, .. } = self.unknown(kind, kind) else { unreachable!() };
@@ -125,8 +138,8 @@ impl Kind {
     }
 
     /// The object of this kind with this name, in this namespace if objects of the kind are in namespaces.
-    pub(crate) fn target(&self, namespace: Option<&str>, name: &str) -> Target {
-        let namespace = namespace.filter(|_| self.is_namespaced).map(str::to_owned);
+    fn target(&self, namespace: &str, name: &str) -> Target {
+        let namespace = self.is_namespaced.then(|| namespace.to_owned());
         Target::new(self.resource.clone(), namespace, name)
     }
 

@@ -3,4 +3,10 @@
 pub(crate) mod apply;
 pub(crate) mod conflicts;
 pub(crate) mod diff;
+pub(crate) mod handover;
+pub(crate) mod migrate;
 pub(crate) mod owners;
+pub(crate) mod release;
+pub(crate) mod reset;
+pub(crate) mod share;
+pub(crate) mod transfer;

@@ -14,9 +14,9 @@ use crate::{
     cluster::{ClusterArgs, Connection, Reference},
     failure::{Ending, Exit, Failure},
     manifest,
-    owners::{Field, Manager, Move, Owners, fields, moves},
+    owners::{Field, Manager, Owners, fields, moves, moves_table},
     path::{FieldQuery, resolve},
-    view::{CYAN, Cell, DIM, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, YELLOW, shown},
+    view::{CYAN, Cell, DIM, OutputArgs, PLAIN, Secrecy, Table, YELLOW, shown},
 };
 
 /// Show who owns which field of an object
@@ -236,32 +236,4 @@ fn compare(
         moves_table(&moves).write(&mut *terminal.out, "")
     })?;
     Ok(Exit::Done)
-}
-
-/// The fields that changed hands, one a row.
-fn moves_table(moves: &[Move]) -> Table<4> {
-    let mut table = Table::new(["FIELD", "FROM", "TO", "VALUE"]);
-    for one in moves {
-        let value = match (&one.old, &one.new) {
-            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
-            (Some(old), None) => format!("{old} → (gone)"),
-            (_, Some(new)) => new.clone(),
-            (None, None) => String::new(),
-        };
-        table.row([
-            one.path.clone().into(),
-            Cell::new(labels(&one.lost), RED),
-            Cell::new(labels(&one.gained), GREEN),
-            value.into(),
-        ]);
-    }
-    table
-}
-
-/// Managers on one line.
-pub(crate) fn labels(managers: &[Manager]) -> String {
-    match managers {
-        [] => "-".to_owned(),
-        managers => managers.iter().map(Manager::label).collect::<Vec<_>>().join(", "),
-    }
 }

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// The manager of `kubectl apply --server-side`.
-const KUBECTL: &str = "kubectl";
+pub(crate) const KUBECTL: &str = "kubectl";
 
 /// Which manifests are applied, by which manager, to what.
 #[derive(Debug, Args)]
@@ -83,9 +83,7 @@ impl IntentArgs {
         let kinds = connection.kinds().await?;
         let mut intents = Vec::new();
         for manifest in manifests {
-            let kind = kinds.of_object(&manifest.api_version, &manifest.kind)?;
-            let namespace = manifest.namespace.as_deref().unwrap_or(&connection.namespace);
-            let target = kind.target(Some(namespace), &manifest.name);
+            let target = kinds.of_manifest(&manifest, &connection.namespace)?;
             let live = connection.find(&target).await?;
             intents.push(Intent::new(manifest, target, live, cluster)?);
         }
@@ -94,16 +92,11 @@ impl IntentArgs {
         Ok((Writer::new(schemas, Some(&connection)), intents))
     }
 
-    /// A command line with these flags.
+    /// A command line with these flags, for a cluster.
     pub(crate) fn command(&self, command: &str, cluster: &ClusterArgs) -> String {
         let mut line = format!("kubectl baton {command} {}{}", self.manifests.flags(), cluster.flags());
         if self.field_manager != KUBECTL {
             line = format!("{line} --field-manager {}", quoted(&self.field_manager));
-        }
-        for (flag, files) in [("--live", &self.live), ("--crd", &self.crd)] {
-            for file in files {
-                line = format!("{line} {flag} {}", quoted(&file.display().to_string()));
-            }
         }
         line
     }

@@ -9,7 +9,7 @@ use baton_merge::{
 use serde::Serialize;
 
 use super::{Manager, Owners, fields};
-use crate::view::{Secrecy, shown};
+use crate::view::{Cell, GREEN, RED, Secrecy, Table, shown};
 
 /// A field whose owners changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,4 +59,32 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
         })
     });
     moves.collect()
+}
+
+/// The fields that changed hands, one a row.
+pub(crate) fn moves_table(moves: &[Move]) -> Table<4> {
+    let mut table = Table::new(["FIELD", "FROM", "TO", "VALUE"]);
+    for one in moves {
+        let value = match (&one.old, &one.new) {
+            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
+            (Some(old), None) => format!("{old} → (gone)"),
+            (_, Some(new)) => new.clone(),
+            (None, None) => String::new(),
+        };
+        table.row([
+            one.path.clone().into(),
+            Cell::new(labels(&one.lost), RED),
+            Cell::new(labels(&one.gained), GREEN),
+            value.into(),
+        ]);
+    }
+    table
+}
+
+/// Managers on one line.
+pub(crate) fn labels(managers: &[Manager]) -> String {
+    match managers {
+        [] => "-".to_owned(),
+        managers => managers.iter().map(Manager::label).collect::<Vec<_>>().join(", "),
+    }
 }

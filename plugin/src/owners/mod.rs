@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 pub(crate) use self::{
-    diff::{Move, moves},
+    diff::{Move, labels, moves, moves_table},
     tree::{Field, fields},
 };
 

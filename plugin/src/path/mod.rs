@@ -60,6 +60,13 @@ enum Step {
     Index(usize),
 }
 
+impl FieldQuery {
+    /// As it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 impl std::fmt::Display for FieldQuery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)

@@ -1,0 +1,227 @@
+//! `migrate`: from client-side to server-side apply and back, and from one manager's name to another.
+
+use std::path::PathBuf;
+
+use baton_apply::{
+    Change, Guard, LiveObject, Request,
+    fieldpath::{FieldSet, Path, PathElement::Field},
+    ownership::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, applied_fields, is_client_side_apply, owners},
+};
+use baton_merge::Arena;
+use clap::Args;
+use kube::ResourceExt as _;
+use serde_json::{Value as Json, json};
+
+use super::release::ITSELF;
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Connection, Reference},
+    failure::{Ending, Exit, Failure},
+    intents::KUBECTL,
+    manifest::ManifestArgs,
+    opened::{Opened, Steps},
+    view::OutputArgs,
+    write::{DryRun, DryRunArgs},
+};
+
+/// The manager by which kubectl keeps the annotation of client-side apply up to date after a migration.
+const KEEPS_LAST_APPLIED: &str = "kubectl-last-applied";
+const LAST_APPLIED_PATH: Path<'static> =
+    Path::new(&[Field("metadata"), Field("annotations"), Field(LAST_APPLIED)]);
+
+/// Go from client-side to server-side apply and back, or rename a manager
+///
+/// To server-side apply: what client-side apply owns passes to the manager `kubectl`, or the one that --to names, as `kubectl apply
+/// --server-side` does it. Without that, a field that is removed from the manifest stays in the object.
+///
+/// Back: what the manager has applied is written into the annotation that client-side apply compares with, so that `kubectl apply`
+/// removes what is removed from the manifest.
+///
+/// From one manager to another: all that the first owns of the object, however it was written, is applied by the second from then on.
+///
+/// With --dry-run, nothing is sent and the fields that would change hands are shown.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl baton migrate deployment/web --dry-run=client
+  kubectl baton migrate -f manifests/ --to ci
+  kubectl baton migrate deployment/web --to client-side
+  kubectl baton migrate deployment/web --from helm --to flux")]
+pub(crate) struct MigrateArgs {
+    /// The object, such as deployment/web.
+    #[arg(value_name = "TYPE/NAME", required_unless_present = "filename")]
+    object: Option<Reference>,
+    /// All objects in a file, a folder, or `-` for standard input. May be given several times.
+    #[arg(short = 'f', long, value_name = "FILE", conflicts_with = "object")]
+    filename: Vec<PathBuf>,
+    /// `client-side`, `server-side` for the manager kubectl, or a manager. Client-side if --to isn't that.
+    #[arg(long, value_name = "FROM")]
+    from: Option<Side>,
+    /// `server-side` for the manager kubectl, `client-side`, or a manager.
+    #[arg(long, value_name = "TO", default_value = SERVER_SIDE)]
+    to: Side,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const CLIENT_SIDE: &str = "client-side";
+const SERVER_SIDE: &str = "server-side";
+
+/// A way to apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Side {
+    Client,
+    /// Server-side, as this manager.
+    Server(String),
+}
+
+impl From<&str> for Side {
+    fn from(text: &str) -> Self {
+        match text {
+            CLIENT_SIDE => Self::Client,
+            SERVER_SIDE => Self::Server(KUBECTL.to_owned()),
+            manager => Self::Server(manager.to_owned()),
+        }
+    }
+}
+
+pub(crate) async fn run(args: MigrateArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let MigrateArgs { object, filename, from, to, dry_run, output } = args;
+    let dry_run = dry_run.get(terminal)?;
+    let usual = if to == Side::Client { Side::from(SERVER_SIDE) } else { Side::Client };
+    let from = from.unwrap_or(usual);
+    if from == to {
+        return Err(Failure::Input("--from and --to are the same".to_owned()));
+    }
+    let objects = match object {
+        Some(reference) => vec![Opened::new(&reference, cluster).await?],
+        None => opened(ManifestArgs::of(filename), cluster, terminal).await?,
+    };
+    let mut exit = Exit::Done;
+    for opened in objects {
+        let mut steps = opened.steps(dry_run);
+        let left = match (&from, &to) {
+            (Side::Client, Side::Server(manager)) => to_server_side(&mut steps, &opened, manager).await?,
+            (Side::Server(manager), Side::Client) => to_client_side(&mut steps, &opened, manager).await?,
+            (Side::Server(old), Side::Server(new)) => rename(&mut steps, &opened, old, new).await?,
+            (Side::Client, Side::Client) => None,
+        };
+        let ended = steps.finish(left.into_iter().collect(), output, terminal)?;
+        if ended != Exit::Done {
+            exit = ended;
+        }
+    }
+    Ok(exit)
+}
+
+/// The live objects of manifests.
+async fn opened(
+    manifests: ManifestArgs,
+    cluster: &ClusterArgs,
+    terminal: &mut Terminal,
+) -> Result<Vec<Opened>, Failure> {
+    let manifests = manifests.read(&mut *terminal.input)?;
+    let connection = Connection::new(cluster).await?;
+    let kinds = connection.kinds().await?;
+    let mut opened = Vec::new();
+    for manifest in manifests {
+        let target = kinds.of_manifest(&manifest, &connection.namespace)?;
+        opened.push(Opened::of(connection.clone(), target).await?);
+    }
+    Ok(opened)
+}
+
+/// As `kubectl apply --server-side` does it for an object that was applied client-side.
+async fn to_server_side(steps: &mut Steps<'_>, opened: &Opened, manager: &str) -> Result<Option<String>, Failure> {
+    let version = &opened.target.resource.api_version;
+    let migration = |live: &LiveObject| {
+        Migration::to(manager, live, version, is_client_side_apply)
+            .ok_or_else(|| Failure::Input(format!("client-side apply owns nothing of {}", opened.name())))
+    };
+    migration(&steps.live)?;
+    let annotation = steps.live.annotations().get(LAST_APPLIED).cloned();
+    let is_kept = owners(&steps.live, LAST_APPLIED_PATH).iter().any(|owner| owner.manager == KEEPS_LAST_APPLIED);
+    if let Some(annotation) = annotation.filter(|_| manager == KUBECTL && !is_kept) {
+        steps
+            .write(format!("{KEEPS_LAST_APPLIED} applies the annotation of client-side apply"), |live| {
+                let target = &opened.target;
+                let metadata = json!({"name": target.name, "annotations": {LAST_APPLIED: annotation}});
+                let intent = json!({
+                    "apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": metadata,
+                });
+                let guard = Guard::Unchanged(live.revision());
+                Ok(Request::apply(target.clone(), intent, KEEPS_LAST_APPLIED, false, &guard))
+            })
+            .await?;
+    }
+    steps
+        .write(format!("what client-side apply owns passes to {manager}"), |live| {
+            request(&migration(live)?, opened)
+        })
+        .await?;
+    let flag = if manager == KUBECTL { String::new() } else { format!(" --field-manager {manager}") };
+    Ok(Some(format!("From now on, apply it with: kubectl apply --server-side{flag}")))
+}
+
+/// Prepares an object for `kubectl apply` without `--server-side`.
+async fn to_client_side(steps: &mut Steps<'_>, opened: &Opened, manager: &str) -> Result<Option<String>, Failure> {
+    steps
+        .write(format!("what {manager} has applied is put into the annotation of client-side apply"), |live| {
+            let applied = last_applied(opened, live, manager)?;
+            let operations = json!([
+                {"op": "test", "path": "/metadata/resourceVersion", "value": live.revision().resource_version},
+                match live.annotations().is_empty() {
+                    true => json!({"op": "add", "path": "/metadata/annotations", "value": {LAST_APPLIED: applied}}),
+                    false => {
+                        let name = LAST_APPLIED.replace('/', "~1");
+                        json!({"op": "add", "path": format!("/metadata/annotations/{name}"), "value": applied})
+                    }
+                },
+            ]);
+            let operations = serde_json::from_value(operations);
+            let operations = operations.map_err(|error| Failure::Format("a JSON patch", error.into()))?;
+            let change = Change::Patch { operations, manager: CLIENT_SIDE_APPLY.into() };
+            Ok(Request { target: opened.target.clone(), change })
+        })
+        .await?;
+    Ok(Some("From now on, apply it with: kubectl apply".to_owned()))
+}
+
+/// What client-side apply is to have applied last: what the manager has applied.
+fn last_applied(opened: &Opened, live: &LiveObject, manager: &str) -> Result<String, Failure> {
+    let arena = Arena::new();
+    let own = applied_fields(&arena, live, manager).leaves(&arena);
+    let own = own.recursive_difference(&arena, FieldSet::of_paths(&arena, [LAST_APPLIED_PATH]));
+    if own.is_empty() {
+        return Err(Failure::Input(format!("{manager} has applied nothing of {}", opened.name())));
+    }
+    let mut intent = opened.writer.schemas.intent(&opened.target, live, own)?;
+    let metadata = &mut intent["metadata"];
+    // As kubectl writes it.
+    if metadata.get("annotations").is_none() {
+        metadata["annotations"] = json!({});
+    }
+    if let Some(namespace) = &opened.target.namespace {
+        metadata["namespace"] = Json::from(namespace.as_str());
+    }
+    Ok(format!("{intent}\n"))
+}
+
+async fn rename(steps: &mut Steps<'_>, opened: &Opened, old: &str, new: &str) -> Result<Option<String>, Failure> {
+    let is_old = |entry: &Json| entry.get("manager").and_then(Json::as_str) == Some(old);
+    steps
+        .write(format!("what {old} owns passes to {new}"), |live| {
+            let migration = Migration::to(new, live, &opened.target.resource.api_version, is_old);
+            let nothing = || Failure::Input(format!("{old} owns nothing of {}", opened.name()));
+            request(&migration.ok_or_else(nothing)?, opened)
+        })
+        .await?;
+    Ok(Some(format!("From now on, apply it as the manager {new}.")))
+}
+
+fn request(migration: &Migration, opened: &Opened) -> Result<Request, Failure> {
+    let request = migration.request(opened.target.clone(), ITSELF);
+    request.map_err(|error| Failure::Format("a JSON patch", error.into()))
+}

@@ -1,0 +1,53 @@
+//! `transfer`: a field passes from one manager to another.
+
+use clap::Args;
+
+use super::{release::release, share::share};
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Reference},
+    failure::Ending,
+    opened::Opened,
+    path::FieldQuery,
+    view::OutputArgs,
+    write::DryRunArgs,
+};
+
+/// Pass a field from one manager to another, without its value being lost
+///
+/// First the new owner applies the field as it is, then the old one gives it up. In between both own it, so that the value stays
+/// whatever happens.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl baton transfer deployment/web .spec.template.spec.priorityClassName --from kubectl --to platform
+  kubectl baton transfer deployment/web .spec.replicas --from ci --to ops --dry-run=client")]
+pub(crate) struct TransferArgs {
+    /// The object, such as deployment/web.
+    #[arg(value_name = "TYPE/NAME")]
+    object: Reference,
+    /// The field, with all that is below it.
+    path: FieldQuery,
+    /// The manager that gives it up.
+    #[arg(long, value_name = "MANAGER")]
+    from: String,
+    /// The manager that comes to own it.
+    #[arg(long, value_name = "MANAGER")]
+    to: String,
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) async fn run(args: TransferArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let TransferArgs { object, path, from, to, dry_run, output } = args;
+    let dry_run = dry_run.get(terminal)?;
+    let opened = Opened::new(&object, cluster).await?;
+    let mut steps = opened.steps(dry_run);
+    let mut left = vec![share(&mut steps, &opened, &path, &to).await?];
+    if steps.are_done() {
+        left.extend(release(&mut steps, &opened, &path, &from, false).await?);
+    }
+    steps.finish(left, output, terminal)
+}

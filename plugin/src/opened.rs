@@ -1,0 +1,215 @@
+//! An object of a cluster, and writes to it that follow each other.
+
+use baton_apply::{Forecast, Guard, LiveObject, Outcome, Request, Target, ownership::applied_fields};
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path},
+};
+use serde::Serialize;
+
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Connection, Reference, name_of},
+    failure::{Ending, Exit, Failure},
+    owners::{Move, Owners, moves, moves_table},
+    path::{FieldQuery, resolve},
+    view::{BOLD, CYAN, OutputArgs, Secrecy},
+    write::{DryRun, Writer, Written, WrittenReport},
+};
+
+/// An object that was read from a cluster.
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
+    pub(crate) target: Target,
+    pub(crate) live: LiveObject,
+    pub(crate) writer: Writer,
+}
+
+impl Opened {
+    /// Reads an object that has to exist, and the schema of its kind.
+    pub(crate) async fn new(reference: &Reference, cluster: &ClusterArgs) -> Result<Self, Failure> {
+        let connection = Connection::new(cluster).await?;
+        let target = connection.kinds().await?.target(reference, &connection.namespace)?;
+        Self::of(connection, target).await
+    }
+
+    /// The same for an object whose place is known.
+    pub(crate) async fn of(connection: Connection, target: Target) -> Result<Self, Failure> {
+        let live = connection.read(&target).await?;
+        let schemas = connection.schemas(std::slice::from_ref(&target.resource)).await?;
+        let writer = Writer::new(schemas, Some(&connection));
+        Ok(Self { connection, target, live, writer })
+    }
+
+    /// As kubectl names it.
+    pub(crate) fn name(&self) -> String {
+        name_of(&self.target)
+    }
+
+    /// Writes to it, each for the object that the one before leaves.
+    pub(crate) fn steps(&self, dry_run: DryRun) -> Steps<'_> {
+        Steps { opened: self, dry_run, live: self.live.clone(), steps: Vec::new(), exit: Exit::Done }
+    }
+
+    /// Does something with a path that a person means in a state of the object. The field has owners of its own, or none.
+    pub(crate) fn at<T>(
+        live: &LiveObject,
+        query: &FieldQuery,
+        act: impl FnOnce(&Owners<'_>, Path<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let arena = Arena::new();
+        let owners = Owners::of(&arena, live);
+        let path = ownable(&arena, &owners, query)?;
+        act(&owners, path)
+    }
+
+    /// An apply by which a manager applies what it has applied, and a field as it is.
+    pub(crate) fn apply_with(&self, live: &LiveObject, manager: &str, query: &FieldQuery) -> Result<Request, Failure> {
+        let arena = Arena::new();
+        let path = ownable(&arena, &Owners::of(&arena, live), query)?;
+        let more = self.writer.schemas.fields_at(&arena, &self.target, live, path)?;
+        self.reapply(live, manager, applied_fields(&arena, live, manager).union(&arena, more))
+    }
+
+    /// An apply by which a manager applies what it has applied but a field.
+    pub(crate) fn apply_without(&self, live: &LiveObject, manager: &str, query: &FieldQuery) -> Result<Request, Failure> {
+        let arena = Arena::new();
+        let path = ownable(&arena, &Owners::of(&arena, live), query)?;
+        // The fields that contain others are there as long as these.
+        let own = applied_fields(&arena, live, manager).leaves(&arena);
+        self.reapply(live, manager, own.recursive_difference(&arena, FieldSet::of_paths(&arena, [path])))
+    }
+
+    /// An apply of these fields as they are: not forced, and only of this state of the object.
+    fn reapply(&self, live: &LiveObject, manager: &str, fields: FieldSet<'_>) -> Result<Request, Failure> {
+        let arena = Arena::new();
+        let owners = Owners::of(&arena, live);
+        let version = &self.target.resource.api_version;
+        let own = owners.managers.iter().find(|own| own.applies() && own.manager == manager);
+        if let Some(own) = own.filter(|own| own.api_version != *version) {
+            return Err(Failure::Input(format!(
+                "{manager} has applied as {}, and this is {version}: name the object in that version",
+                own.api_version
+            )));
+        }
+        let intent = self.writer.schemas.intent(&self.target, live, fields)?;
+        let guard = Guard::Unchanged(live.revision());
+        Ok(Request::apply(self.target.clone(), intent, manager.to_owned(), false, &guard))
+    }
+}
+
+/// The path of a field that isn't inside one that is owned as a whole.
+fn ownable<'a>(arena: &'a Arena, owners: &Owners<'a>, query: &FieldQuery) -> Result<Path<'a>, Failure> {
+    let path = resolve(query, arena, owners.object, owners.owned())?;
+    match owners.whole_above(path) {
+        None => Ok(path),
+        Some(whole) => {
+            Err(Failure::Input(format!("{path} has no owner of its own: {whole} is owned as a whole")))
+        }
+    }
+}
+
+/// Writes to an object that follow each other.
+pub(crate) struct Steps<'o> {
+    opened: &'o Opened,
+    dry_run: DryRun,
+    /// The object after the last one.
+    pub(crate) live: LiveObject,
+    steps: Vec<Step>,
+    exit: Exit,
+}
+
+/// A write, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    /// What it does, in words.
+    step: String,
+    #[serde(flatten)]
+    written: WrittenReport,
+    /// Which fields change hands.
+    moves: Vec<Move>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    object: String,
+    steps: Vec<Step>,
+    /// What people still have to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_to_do: Vec<String>,
+}
+
+impl Steps<'_> {
+    /// Does the next write, unless an earlier one was refused. `request` makes it for the object as it was read last.
+    pub(crate) async fn write(
+        &mut self,
+        step: impl Into<String>,
+        mut request: impl FnMut(&LiveObject) -> Result<Request, Failure>,
+    ) -> Result<(), Failure> {
+        if !self.are_done() {
+            return Ok(());
+        }
+        // The server tries each write alone, so that it doesn't see those before.
+        let dry_run = match self.dry_run {
+            DryRun::Server if !self.steps.is_empty() => DryRun::Client,
+            dry_run => dry_run,
+        };
+        let gone = || Failure::Input(format!("{} is gone", self.opened.name()));
+        let before = Some(self.live.clone());
+        let written = self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?)).await?;
+        let report = WrittenReport { changes: Vec::new(), ..written.report(dry_run) };
+        self.exit = report.exit();
+        let after = after(written)?;
+        let secrecy = Secrecy::of(&self.opened.target.resource);
+        let moves = after.as_ref().map(|after| {
+            let arena = Arena::new();
+            moves(&Owners::of(&arena, &self.live), &Owners::of(&arena, after), secrecy)
+        });
+        self.steps.push(Step { step: step.into(), written: report, moves: moves.unwrap_or_default() });
+        if let Some(after) = after {
+            self.live = after;
+        }
+        Ok(())
+    }
+
+    /// Whether no write was refused.
+    pub(crate) fn are_done(&self) -> bool {
+        self.exit == Exit::Done
+    }
+
+    /// Prints what was done, and what is left to do if nothing was refused.
+    pub(crate) fn finish(self, left_to_do: Vec<String>, output: OutputArgs, terminal: &mut Terminal) -> Ending {
+        let left_to_do = if self.are_done() { left_to_do } else { Vec::new() };
+        let report = Report { object: self.opened.name(), steps: self.steps, left_to_do };
+        output.output.print(terminal, &report, |terminal| {
+            writeln!(terminal.out, "{BOLD}{}{BOLD:#}", report.object)?;
+            for (index, Step { step, written, moves }) in report.steps.iter().enumerate() {
+                write!(terminal.out, "{}. {step}: ", index + 1)?;
+                written.write_result(terminal)?;
+                moves_table(moves).write(&mut *terminal.out, "   ")?;
+                written.write_notes(terminal, "   ")?;
+            }
+            if !report.left_to_do.is_empty() {
+                writeln!(terminal.out, "{CYAN}Left to do:{CYAN:#}")?;
+            }
+            report.left_to_do.iter().try_for_each(|one| writeln!(terminal.out, "- {one}"))
+        })?;
+        Ok(self.exit)
+    }
+}
+
+/// The object that a write leaves, or would leave.
+fn after(written: Written) -> Result<Option<LiveObject>, Failure> {
+    let Written { before, write, outcome } = written;
+    match (outcome, write.forecast) {
+        (Some(Outcome::Stored { object, .. }), _) => Ok(Some(object)),
+        (None, Ok(Forecast::Stored(stored))) => {
+            let returned = stored.returned(before.as_ref());
+            Ok(Some(returned.map_err(|error| Failure::Format("an object", error.into()))?))
+        }
+        (None | Some(Outcome::Skipped), Ok(Forecast::NoOp)) => Ok(before),
+        _ => Ok(None),
+    }
+}
