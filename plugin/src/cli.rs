@@ -37,6 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Owners(c::owners::OwnersArgs),
+    Why(c::why::WhyArgs),
     Apply(c::apply::ApplyArgs),
     Diff(c::diff::DiffArgs),
     Conflicts(c::conflicts::ConflictsArgs),
@@ -46,6 +47,9 @@ enum Command {
     Release(c::release::ReleaseArgs),
     Migrate(c::migrate::MigrateArgs),
     Reset(c::reset::ResetArgs),
+    Watch(c::watch::WatchArgs),
+    Workloads(c::workloads::WorkloadsArgs),
+    Plan(c::plan::PlanArgs),
 }
 
 impl Cli {
@@ -53,6 +57,7 @@ impl Cli {
         let Self { command, cluster } = self;
         match command {
             Command::Owners(args) => c::owners::run(args, &cluster, terminal).await,
+            Command::Why(args) => c::why::run(args, &cluster, terminal).await,
             Command::Apply(args) => c::apply::run(args, &cluster, terminal).await,
             Command::Diff(args) => c::diff::run(args, &cluster, terminal).await,
             Command::Conflicts(args) => c::conflicts::run(args, &cluster, terminal).await,
@@ -62,6 +67,9 @@ impl Cli {
             Command::Release(args) => c::release::run(args, &cluster, terminal).await,
             Command::Migrate(args) => c::migrate::run(args, &cluster, terminal).await,
             Command::Reset(args) => c::reset::run(args, &cluster, terminal).await,
+            Command::Watch(args) => c::watch::run(args, &cluster, terminal).await,
+            Command::Workloads(args) => c::workloads::run(args, &cluster, terminal).await,
+            Command::Plan(args) => c::plan::run(args, &cluster, terminal).await,
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `cli` | the command line |
 //! | `commands` | one module for each command |
+//! | `baton` | Baton's own objects |
 //! | `cluster`, `manifest` | objects: of a cluster, and in files |
 //! | `intents` | what manifests ask for, and the objects they are about |
 //! | `path` | field paths as people write them |
@@ -15,6 +16,7 @@
 //! | `write` | a write: predicted, tried, compared and sent |
 //! | `view` | tables, values without secrets, JSON and YAML |
 
+mod baton;
 mod cli;
 mod cluster;
 mod commands;

@@ -12,14 +12,13 @@ use crate::{
     cluster::{ClusterArgs, Connection, Reference, name_of},
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, moves, moves_table},
-    path::{FieldQuery, resolve},
-    view::{BOLD, CYAN, OutputArgs, Secrecy},
+    path::FieldQuery,
+    view::{BOLD, CYAN, OutputArgs, Secrecy, shown},
     write::{DryRun, Writer, Written, WrittenReport},
 };
 
 /// An object that was read from a cluster.
 pub(crate) struct Opened {
-    pub(crate) connection: Connection,
     pub(crate) target: Target,
     pub(crate) live: LiveObject,
     pub(crate) writer: Writer,
@@ -30,15 +29,15 @@ impl Opened {
     pub(crate) async fn new(reference: &Reference, cluster: &ClusterArgs) -> Result<Self, Failure> {
         let connection = Connection::new(cluster).await?;
         let target = connection.kinds().await?.target(reference, &connection.namespace)?;
-        Self::of(connection, target).await
+        Self::of(&connection, target).await
     }
 
     /// The same for an object whose place is known.
-    pub(crate) async fn of(connection: Connection, target: Target) -> Result<Self, Failure> {
+    pub(crate) async fn of(connection: &Connection, target: Target) -> Result<Self, Failure> {
         let live = connection.read(&target).await?;
         let schemas = connection.schemas(std::slice::from_ref(&target.resource)).await?;
-        let writer = Writer::new(schemas, Some(&connection));
-        Ok(Self { connection, target, live, writer })
+        let writer = Writer::new(schemas, Some(connection));
+        Ok(Self { target, live, writer })
     }
 
     /// As kubectl names it.
@@ -59,14 +58,22 @@ impl Opened {
     ) -> Result<T, Failure> {
         let arena = Arena::new();
         let owners = Owners::of(&arena, live);
-        let path = ownable(&arena, &owners, query)?;
+        let path = ownable(&owners, query)?;
         act(&owners, path)
+    }
+
+    /// The value of a field in a state of the object, as it may be shown.
+    pub(crate) fn value(live: &LiveObject, query: &FieldQuery, secrecy: Secrecy) -> Option<String> {
+        let arena = Arena::new();
+        let owners = Owners::of(&arena, live);
+        let path = owners.path(query).ok()?;
+        Some(shown(secrecy, path, path.find(owners.object)?))
     }
 
     /// An apply by which a manager applies what it has applied, and a field as it is.
     pub(crate) fn apply_with(&self, live: &LiveObject, manager: &str, query: &FieldQuery) -> Result<Request, Failure> {
         let arena = Arena::new();
-        let path = ownable(&arena, &Owners::of(&arena, live), query)?;
+        let path = ownable(&Owners::of(&arena, live), query)?;
         let more = self.writer.schemas.fields_at(&arena, &self.target, live, path)?;
         self.reapply(live, manager, applied_fields(&arena, live, manager).union(&arena, more))
     }
@@ -74,7 +81,7 @@ impl Opened {
     /// An apply by which a manager applies what it has applied but a field.
     pub(crate) fn apply_without(&self, live: &LiveObject, manager: &str, query: &FieldQuery) -> Result<Request, Failure> {
         let arena = Arena::new();
-        let path = ownable(&arena, &Owners::of(&arena, live), query)?;
+        let path = ownable(&Owners::of(&arena, live), query)?;
         // The fields that contain others are there as long as these.
         let own = applied_fields(&arena, live, manager).leaves(&arena);
         self.reapply(live, manager, own.recursive_difference(&arena, FieldSet::of_paths(&arena, [path])))
@@ -99,8 +106,8 @@ impl Opened {
 }
 
 /// The path of a field that isn't inside one that is owned as a whole.
-fn ownable<'a>(arena: &'a Arena, owners: &Owners<'a>, query: &FieldQuery) -> Result<Path<'a>, Failure> {
-    let path = resolve(query, arena, owners.object, owners.owned())?;
+fn ownable<'a>(owners: &Owners<'a>, query: &FieldQuery) -> Result<Path<'a>, Failure> {
+    let path = owners.path(query)?;
     match owners.whole_above(path) {
         None => Ok(path),
         Some(whole) => {

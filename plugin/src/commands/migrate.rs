@@ -21,7 +21,7 @@ use crate::{
     manifest::ManifestArgs,
     opened::{Opened, Steps},
     view::OutputArgs,
-    write::{DryRun, DryRunArgs},
+    write::DryRunArgs,
 };
 
 /// The manager by which kubectl keeps the annotation of client-side apply up to date after a migration.
@@ -128,7 +128,7 @@ async fn opened(
     let mut opened = Vec::new();
     for manifest in manifests {
         let target = kinds.of_manifest(&manifest, &connection.namespace)?;
-        opened.push(Opened::of(connection.clone(), target).await?);
+        opened.push(Opened::of(&connection, target).await?);
     }
     Ok(opened)
 }

@@ -15,7 +15,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     manifest,
     owners::{Field, Manager, Owners, fields, moves, moves_table},
-    path::{FieldQuery, resolve},
+    path::FieldQuery,
     view::{CYAN, Cell, DIM, OutputArgs, PLAIN, Secrecy, Table, YELLOW, shown},
 };
 
@@ -116,7 +116,7 @@ fn show(live: &LiveObject, path: Option<&FieldQuery>, output: OutputArgs, termin
     let owners = Owners::of(&arena, live);
     let mut fields = fields(&owners);
     if let Some(query) = path {
-        let path = resolve(query, &arena, owners.object, owners.owned())?;
+        let path = owners.path(query)?;
         let whole = owners.whole_above(path).unwrap_or(path);
         fields.retain(|field| field.path.elements().starts_with(whole.elements()));
     }
@@ -199,13 +199,8 @@ const INDENTATION: usize = 2;
 fn summary_table(managers: &[Summary], unowned: usize) -> Table<5> {
     let mut table = Table::new(["MANAGER", "OPERATION", "SUBRESOURCE", "LAST WRITE", "FIELDS"]);
     for Summary { manager, fields } in managers {
-        table.row([
-            Cell::new(&manager.manager, CYAN),
-            manager.operation.clone().into(),
-            manager.subresource.clone().unwrap_or_else(|| "-".to_owned()).into(),
-            manager.time.clone().unwrap_or_else(|| "-".to_owned()).into(),
-            fields.to_string().into(),
-        ]);
+        let [name, operation, subresource, time] = manager.cells();
+        table.row([name, operation, subresource, time, fields.to_string().into()]);
     }
     if unowned > 0 {
         let dash = || Cell::new("-", DIM);
@@ -225,9 +220,8 @@ fn compare(
     let (had, have) = (Owners::of(&arena, before), Owners::of(&arena, after));
     let mut moves = moves(&had, &have, secrecy);
     if let Some(query) = path {
-        let path = resolve(query, &arena, have.object, have.owned()).or_else(|_| resolve(query, &arena, had.object, had.owned()))?;
-        let path = path.to_string();
-        moves.retain(|one| one.path.starts_with(&path));
+        let path = have.path(query).or_else(|_| had.path(query))?;
+        moves.retain(|one| one.is_within(path));
     }
     output.output.print(terminal, &moves, |terminal| {
         if moves.is_empty() {

@@ -161,7 +161,7 @@ impl Intent {
         let body = self.body.to_string();
         let own = Value::from_text(&arena, &body).unwrap_or(Value::Null);
         let live = self.live.as_ref().map(|live| Owners::of(&arena, live));
-        let in_live = live.as_ref().and_then(|live| resolve(query, &arena, live.object, live.owned()).ok());
+        let in_live = live.as_ref().and_then(|live| live.path(query).ok());
         let path = match in_live {
             Some(path) => path,
             None => resolve(query, &arena, own, FieldSet::default())?,

@@ -29,6 +29,22 @@ pub(crate) struct Move {
 }
 
 impl Move {
+    /// Whether the field is at this path or below.
+    pub(crate) fn is_within(&self, path: Path<'_>) -> bool {
+        let rest = self.path.strip_prefix(&path.to_string());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+
+    /// The value, or the change of it.
+    pub(crate) fn values(&self) -> String {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
+            (Some(old), None) => format!("{old} → (gone)"),
+            (_, Some(new)) => new.clone(),
+            (None, None) => String::new(),
+        }
+    }
+
     /// When it happened: the last write of those that gained the field, or else of none.
     pub(crate) fn time(&self) -> Option<&str> {
         self.gained.iter().filter_map(|manager| manager.time.as_deref()).max()
@@ -65,19 +81,20 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
 pub(crate) fn moves_table(moves: &[Move]) -> Table<4> {
     let mut table = Table::new(["FIELD", "FROM", "TO", "VALUE"]);
     for one in moves {
-        let value = match (&one.old, &one.new) {
-            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
-            (Some(old), None) => format!("{old} → (gone)"),
-            (_, Some(new)) => new.clone(),
-            (None, None) => String::new(),
-        };
         table.row([
             one.path.clone().into(),
             Cell::new(labels(&one.lost), RED),
             Cell::new(labels(&one.gained), GREEN),
-            value.into(),
+            one.values().into(),
         ]);
     }
+    table
+}
+
+/// Managers, one a row.
+pub(crate) fn owners_table(managers: &[Manager]) -> Table<4> {
+    let mut table = Table::new(["MANAGER", "OPERATION", "SUBRESOURCE", "LAST WRITE"]);
+    managers.iter().for_each(|manager| table.row(manager.cells()));
     table
 }
 

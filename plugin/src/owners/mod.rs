@@ -12,8 +12,13 @@ use baton_merge::{
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::{
+    path::{FieldQuery, PathError, resolve},
+    view::{CYAN, Cell},
+};
+
 pub(crate) use self::{
-    diff::{Move, labels, moves, moves_table},
+    diff::{Move, labels, moves, moves_table, owners_table},
     tree::{Field, fields},
 };
 
@@ -61,6 +66,12 @@ impl Manager {
         }
     }
 
+    /// As cells of a table: manager, operation, subresource, last write.
+    pub(crate) fn cells(&self) -> [Cell; 4] {
+        let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned()).into();
+        [Cell::new(&self.manager, CYAN), self.operation.clone().into(), or_dash(&self.subresource), or_dash(&self.time)]
+    }
+
     /// What the server keeps entries apart by. An applier is the same in each version.
     fn identity(&self) -> [Option<&str>; 4] {
         let version = Some(self.api_version.as_str()).filter(|_| self.operation != "Apply");
@@ -99,6 +110,11 @@ impl<'a> Owners<'a> {
     /// What any manager owns.
     pub(crate) fn owned(&self) -> FieldSet<'a> {
         self.sets.iter().fold(FieldSet::default(), |all, set| all.union(self.arena, *set))
+    }
+
+    /// The path that a person means.
+    pub(crate) fn path(&self, query: &FieldQuery) -> Result<Path<'a>, PathError> {
+        resolve(query, self.arena, self.object, self.owned())
     }
 
     /// The managers that own just this path.

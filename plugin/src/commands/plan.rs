@@ -1,0 +1,123 @@
+//! `plan`: what Baton would do with a Workload's children.
+
+use baton_apply::{LiveObject, Target};
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    Terminal,
+    baton::{self, PlannedChild},
+    cluster::{ClusterArgs, Connection, Kinds, Reference},
+    failure::{Ending, Exit, Failure},
+    opened::Opened,
+    view::{BOLD, Change, ChangeKind, OutputArgs, RED, Secrecy, Table, YELLOW},
+};
+
+/// Show what Baton would do with a Workload's children, as a difference
+///
+/// The plan of a Workload in the mode Preview or Paused, which its status has: `+` is new, `~` gets another value, `-` goes, `=` is
+/// released. The values are the live ones.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes:
+  0  nothing is planned
+  1  something is planned
+  2  the command line is wrong, or there is no such Workload, or it has no plan
+  3  the cluster can't be reached, or doesn't allow it
+
+Example:
+  kubectl baton plan workload/web")]
+pub(crate) struct PlanArgs {
+    /// The Workload, such as workload/web.
+    #[arg(value_name = "workload/NAME")]
+    object: Reference,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let connection = Connection::new(cluster).await?;
+    let kinds = connection.kinds().await?;
+    let target = kinds.target(&args.object, &connection.namespace)?;
+    if (target.resource.group.as_str(), target.resource.kind.as_str()) != (baton::GROUP, baton::KIND) {
+        return Err(Failure::Input(format!("{} is no Workload", args.object)));
+    }
+    let workload = connection.read(&target).await?;
+    let plan = baton::plan(&workload);
+    if plan.is_empty() {
+        return Err(Failure::Input(format!(
+            "{} has no plan: set its spec.mode to Preview or Paused to get one",
+            args.object
+        )));
+    }
+    let mut changes = Vec::new();
+    for child in &plan {
+        changes.push(of_child(child, &connection, &kinds, &target).await?);
+    }
+    let reports: Vec<_> =
+        plan.iter().zip(&changes).map(|(child, changes)| json!({"child": child, "changes": changes})).collect();
+    args.output.output.print(terminal, &reports, |terminal| {
+        for (child, changes) in plan.iter().zip(&changes) {
+            head(child, terminal)?;
+            let mut table = Table::headless();
+            changes.iter().for_each(|change| change.row(&mut table));
+            table.write(&mut *terminal.out, "  ")?;
+            for line in child.message.iter().flat_map(|message| message.lines()) {
+                writeln!(terminal.out, "  {line}")?;
+            }
+        }
+        Ok(())
+    })?;
+    let is_planned = plan.iter().any(|child| child.action != "Nothing");
+    Ok(if is_planned { Exit::Differs } else { Exit::Done })
+}
+
+fn head(child: &PlannedChild, terminal: &mut Terminal) -> std::io::Result<()> {
+    let PlannedChild { kind, name, action, writes, dry_run, .. } = child;
+    write!(terminal.out, "{BOLD}{kind}/{name}{BOLD:#}: {action}")?;
+    if let Some(writes) = writes {
+        write!(terminal.out, ", {writes} writes")?;
+    }
+    match dry_run.as_str() {
+        "Agreed" => write!(terminal.out, "; a dry run agrees")?,
+        "Disagreed" => write!(terminal.out, "; {YELLOW}a dry run disagrees{YELLOW:#}")?,
+        "Rejected" => write!(terminal.out, "; {RED}the server would reject it{RED:#}")?,
+        _ => {}
+    }
+    writeln!(terminal.out)
+}
+
+/// The planned changes of a child's fields.
+async fn of_child(
+    child: &PlannedChild,
+    connection: &Connection,
+    kinds: &Kinds,
+    workload: &Target,
+) -> Result<Vec<Change>, Failure> {
+    let reference: Reference = format!("{}/{}", child.kind, child.name).parse()?;
+    let target = kinds.target(&reference, workload.namespace.as_deref().unwrap_or_default())?;
+    let live = connection.find(&target).await?;
+    let secrecy = Secrecy::of(&target.resource);
+    let value = |path: &str| value(live.as_ref()?, path, secrecy);
+    let change = |kind, path: &String| Change {
+        path: path.clone(),
+        change: kind,
+        old: value(path),
+        new: None,
+        from: child.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect(),
+    };
+    let sets = child.sets.iter().map(|path| {
+        let change = change(ChangeKind::Changed, path);
+        if change.old.is_none() { Change { change: ChangeKind::Added, ..change } } else { change }
+    });
+    let is_listed = |path: &String| child.sets.contains(path) || child.removes.contains(path);
+    let takes = child.takes.iter().filter(|take| !is_listed(&take.path));
+    let takes = takes.map(|take| change(ChangeKind::Changed, &take.path));
+    let removes = child.removes.iter().map(|path| change(ChangeKind::Removed, path));
+    let releases = child.releases.iter().map(|path| change(ChangeKind::Released, path));
+    Ok(sets.chain(takes).chain(removes).chain(releases).collect())
+}
+
+fn value(live: &LiveObject, path: &str, secrecy: Secrecy) -> Option<String> {
+    Opened::value(live, &path.parse().ok()?, secrecy)
+}

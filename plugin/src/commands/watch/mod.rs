@@ -1,0 +1,198 @@
+//! `watch`: fields as they change hands.
+
+mod past;
+
+use std::{path::PathBuf, pin::pin, time::Duration};
+
+use baton_apply::{ApiError, LiveObject};
+use baton_merge::Arena;
+use clap::Args;
+use futures::TryStreamExt as _;
+use jiff::{Timestamp, Unit};
+use kube::{
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{self, watch_object},
+    },
+};
+use serde::Serialize;
+use tokio::time::{Instant, sleep_until};
+
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Connection, Reference, duration, name_of},
+    failure::{Ending, Exit, Failure},
+    owners::{Move, Owners, labels, moves},
+    path::FieldQuery,
+    view::{CYAN, DIM, Format, OutputArgs, Secrecy},
+};
+
+/// Show fields as they change hands, one a line
+///
+/// When, which field, from whom to whom, the old and the new value. Values of Secrets, environment variables and arguments are never
+/// shown. Goes on until it is stopped. With -o json each line is an object of its own.
+///
+/// With --since, first the Events about the object; with --audit-log, first what an audit log of the API server tells, if its policy
+/// records the responses.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl baton watch deployment/web
+  kubectl baton watch deployment/web --path .spec.replicas --since 1h
+  kubectl baton watch deployment/web --audit-log /var/log/kubernetes/audit.log --timeout 1s")]
+pub(crate) struct WatchArgs {
+    /// The object, such as deployment/web.
+    #[arg(value_name = "TYPE/NAME")]
+    object: Reference,
+    /// Only this field and those in it.
+    #[arg(long)]
+    path: Option<FieldQuery>,
+    /// First show the Events of the last time, such as 1h, that are about the object.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    since: Option<Duration>,
+    /// First show what this audit log tells. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Vec<PathBuf>,
+    /// Stop after this time, such as 10m.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What happened to an object.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    /// When.
+    time: String,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum What {
+    /// A field changed hands.
+    Move(Move),
+    /// Something else.
+    Note { note: String },
+}
+
+/// The moves between states of an object.
+struct Moves<'p> {
+    secrecy: Secrecy,
+    path: Option<&'p FieldQuery>,
+}
+
+impl Moves<'_> {
+    /// A line for each field that changed hands.
+    fn between(&self, before: &LiveObject, after: &LiveObject, now: &str) -> Vec<Line> {
+        let arena = Arena::new();
+        let (had, have) = (Owners::of(&arena, before), Owners::of(&arena, after));
+        let mut moves = moves(&had, &have, self.secrecy);
+        if let Some(query) = self.path {
+            let found = [&have, &had].into_iter().find_map(|owners| owners.path(query).ok());
+            moves.retain(|one| found.is_some_and(|path| one.is_within(path)));
+        }
+        let line = |one: Move| Line { time: one.time().unwrap_or(now).to_owned(), what: What::Move(one) };
+        moves.into_iter().map(line).collect()
+    }
+}
+
+pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let connection = Connection::new(cluster).await?;
+    let target = connection.kinds().await?.target(&args.object, &connection.namespace)?;
+    let mut last = Some(connection.read(&target).await?);
+    let moves = Moves { secrecy: Secrecy::of(&target.resource), path: args.path.as_ref() };
+    let mut printer = Printer { format: args.output.output, terminal };
+    for line in past::of_audit_logs(&args.audit_log, &target, &moves)? {
+        printer.print(&line)?;
+    }
+    if let (Some(since), Some(live)) = (args.since, &last) {
+        for line in past::of_events(&connection, live, since).await? {
+            printer.print(&line)?;
+        }
+    }
+    let end = args.timeout.map(|timeout| Instant::now() + timeout);
+    let stopped = async {
+        match end {
+            Some(end) => sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut stopped = pin!(stopped);
+    let mut states = pin!(watch_object(connection.api(&target), &target.name).default_backoff());
+    loop {
+        let state = tokio::select! {
+            () = &mut stopped => return Ok(Exit::Done),
+            state = states.try_next() => state,
+        };
+        let state = match state {
+            Ok(Some(state)) => state,
+            Ok(None) => return Ok(Exit::Done),
+            Err(error) => match refusal(error) {
+                Some(error) => return Err(connection.failed(format!("watch {}", name_of(&target)), error).into()),
+                // It is watched again after a while.
+                None => continue,
+            },
+        };
+        let now = at(Timestamp::now());
+        let lines = match (&last, &state) {
+            (Some(before), Some(after)) => moves.between(before, after, &now),
+            (Some(_), None) => vec![Line { time: now, what: What::Note { note: "the object was deleted".to_owned() } }],
+            (None, Some(_)) => vec![Line { time: now, what: What::Note { note: "the object was created".to_owned() } }],
+            (None, None) => Vec::new(),
+        };
+        lines.iter().try_for_each(|line| printer.print(line))?;
+        last = state.map(|mut live| {
+            live.fill_in_kind(&target.resource);
+            live
+        });
+    }
+}
+
+/// The server's refusal, which doesn't pass by trying again.
+fn refusal(error: watcher::Error) -> Option<ApiError> {
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else { return None };
+    match error {
+        kube::Error::Api(status) if matches!(status.code, 401 | 403) => Some(ApiError::Response(status)),
+        _ => None,
+    }
+}
+
+/// A time as the server writes it.
+fn at(time: Timestamp) -> String {
+    time.round(Unit::Second).unwrap_or(time).to_string()
+}
+
+/// Prints lines as they come.
+struct Printer<'t> {
+    format: Format,
+    terminal: &'t mut Terminal,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, line: &Line) -> Result<(), Failure> {
+        let out = &mut self.terminal.out;
+        match self.format {
+            Format::Table => match &line.what {
+                What::Note { note } => writeln!(out, "{DIM}{}{DIM:#}  {note}", line.time)?,
+                What::Move(one) => {
+                    let (from, to) = (labels(&one.lost), labels(&one.gained));
+                    let value = one.values();
+                    writeln!(out, "{DIM}{}{DIM:#}  {CYAN}{}{CYAN:#}  {from} → {to}  {value}", line.time, one.path)?;
+                }
+            },
+            Format::Json => {
+                let text = serde_json::to_string(line).map_err(|error| Failure::Format("JSON", error.into()))?;
+                writeln!(out, "{text}")?;
+            }
+            Format::Yaml => {
+                let text = serde_norway::to_string(line).map_err(|error| Failure::Format("YAML", error.into()))?;
+                write!(out, "---\n{text}")?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}

@@ -1,0 +1,140 @@
+//! What happened to an object before: from Events and audit logs.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use baton_apply::{ApiError, LiveObject, Target, bounded};
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+use kube::{Api, ResourceExt as _, api::ListParams};
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::{Line, Moves, What};
+use crate::{cluster::Connection, failure::Failure, manifest::ManifestError};
+
+/// The Events about an object, the oldest first.
+pub(super) async fn of_events(
+    connection: &Connection,
+    live: &LiveObject,
+    since: Duration,
+) -> Result<Vec<Line>, Failure> {
+    let first = Timestamp::now() - since;
+    let namespace = live.namespace().unwrap_or_else(|| "default".to_owned());
+    let api: Api<Event> = Api::namespaced(connection.client.clone(), &namespace);
+    let events = bounded(connection.limit(), api.list(&ListParams::default())).await;
+    let events = events.map_err(|error: ApiError| connection.failed("list the Events", error))?;
+    let uid = live.uid();
+    let mut lines: Vec<(Timestamp, Line)> = events
+        .into_iter()
+        .filter(|event| event.regarding.as_ref().is_some_and(|regarding| regarding.uid == uid))
+        .filter_map(|event| {
+            let time = last_time(&event).filter(|time| *time >= first)?;
+            let reporter = event.reporting_controller.unwrap_or_default();
+            let [reason, note] = [event.reason, event.note].map(Option::unwrap_or_default);
+            let note = format!("{reporter}: {reason}: {note}");
+            Some((time, Line { time: super::at(time), what: What::Note { note } }))
+        })
+        .collect();
+    lines.sort_by_key(|(time, _)| *time);
+    Ok(lines.into_iter().map(|(_, line)| line).collect())
+}
+
+fn last_time(event: &Event) -> Option<Timestamp> {
+    let repeated = event.series.as_ref().map(|series| series.last_observed_time.0);
+    let once = event.event_time.as_ref().map(|time| time.0);
+    let old = event.deprecated_last_timestamp.as_ref().map(|time| time.0);
+    repeated.or(once).or(old)
+}
+
+/// An entry of an audit log, of which the version `audit.k8s.io/v1` is known.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AuditEvent {
+    stage: String,
+    verb: String,
+    stage_timestamp: String,
+    user: Option<User>,
+    object_ref: Option<ObjectRef>,
+    response_object: Option<Json>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectRef {
+    resource: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    api_group: Option<String>,
+}
+
+impl AuditEvent {
+    /// Whether it is a write of the object that has ended.
+    fn is_about(&self, target: &Target) -> bool {
+        let reads = ["get", "list", "watch"];
+        let is_it = |about: &ObjectRef| {
+            about.resource.as_deref() == Some(&target.resource.plural)
+                && about.api_group.as_deref().unwrap_or_default() == target.resource.group
+                && about.namespace == target.namespace
+                && about.name.as_deref() == Some(&target.name)
+        };
+        self.stage == "ResponseComplete"
+            && !reads.contains(&self.verb.as_str())
+            && self.object_ref.as_ref().is_some_and(is_it)
+    }
+}
+
+/// What audit logs tell of an object. Only the log of a policy that records responses tells which fields changed hands; of other
+/// writes it tells who did them.
+pub(super) fn of_audit_logs(files: &[PathBuf], target: &Target, moves: &Moves<'_>) -> Result<Vec<Line>, Failure> {
+    let (mut lines, mut last) = (Vec::new(), None);
+    for file in files {
+        of_audit_log(file, target, moves, &mut last, &mut lines).map_err(|source| {
+            ManifestError::Read { path: file.display().to_string(), source }
+        })?;
+    }
+    Ok(lines)
+}
+
+fn of_audit_log(
+    file: &Path,
+    target: &Target,
+    moves: &Moves<'_>,
+    last: &mut Option<LiveObject>,
+    lines: &mut Vec<Line>,
+) -> std::io::Result<()> {
+    for text in BufReader::new(File::open(file)?).lines() {
+        // A line that was cut off, or another kind of entry.
+        let Ok(event) = serde_json::from_str::<AuditEvent>(&text?) else { continue };
+        if !event.is_about(target) {
+            continue;
+        }
+        let time = event.stage_timestamp.clone();
+        let time = time.parse().map_or(time, super::at);
+        // The response to a write of a subresource is another kind.
+        let object = event.response_object.filter(|object| object["kind"] == *target.resource.kind);
+        match object.and_then(|object| LiveObject::from_json(object).ok()) {
+            Some(object) => {
+                if let Some(before) = last.as_ref() {
+                    lines.extend(moves.between(before, &object, &time));
+                }
+                *last = Some(object);
+            }
+            None => {
+                let user = event.user.and_then(|user| user.username).unwrap_or_default();
+                let note = format!("{user}: {} (the log has no object)", event.verb);
+                lines.push(Line { time, what: What::Note { note } });
+            }
+        }
+    }
+    Ok(())
+}

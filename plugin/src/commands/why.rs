@@ -1,0 +1,199 @@
+//! `why`: why a field has its value, and what keeps it.
+
+use baton_apply::Forecast;
+use baton_merge::{Arena, value::Value};
+use clap::Args;
+use serde::Serialize;
+
+use crate::{
+    Terminal,
+    cluster::{ClusterArgs, Reference},
+    failure::{Ending, Exit, Failure},
+    opened::Opened,
+    owners::{Manager, Owners, owners_table},
+    path::FieldQuery,
+    view::{BOLD, CYAN, Cell, GREEN, OutputArgs, RED, Secrecy, Table, YELLOW, shown},
+    write::DryRun,
+};
+
+/// Say why a field has its value, and what would happen if a manager dropped it
+///
+/// The owners of the field, the last writer first. For each that applies it: what the server would do if its manifest didn't have the
+/// field any more. That is predicted, and tried by a server dry run where you may do that.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl baton why deployment/web .spec.replicas
+  kubectl baton why deployment/web '.spec.template.spec.containers[name=app].image' -o json")]
+pub(crate) struct WhyArgs {
+    /// The object, such as deployment/web.
+    #[arg(value_name = "TYPE/NAME")]
+    object: Reference,
+    /// The field.
+    path: FieldQuery,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    object: String,
+    path: String,
+    /// What is owned as a whole, if the field is a part of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part_of: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    reason: String,
+    /// The last writer first.
+    owners: Vec<Manager>,
+    if_dropped: Vec<Dropped>,
+}
+
+/// What happens if a manager drops a field.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Dropped {
+    manager: String,
+    result: Fate,
+    /// The value that it gets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    why: String,
+    /// Whether the server has tried it.
+    confirmed: bool,
+}
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Fate {
+    Stays,
+    Goes,
+    Resets,
+    Changes,
+    Unknown,
+}
+
+pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let opened = Opened::new(&args.object, cluster).await?;
+    let (mut report, owned) = {
+        let (arena, secrecy) = (Arena::new(), Secrecy::of(&opened.target.resource));
+        let owners = Owners::of(&arena, &opened.live);
+        let path = owners.path(&args.path)?;
+        let whole = owners.whole_above(path);
+        let owned = whole.unwrap_or(path);
+        let mut managers: Vec<Manager> = owners.within(owned).into_iter().cloned().collect();
+        managers.sort_by(|left, right| right.time.cmp(&left.time));
+        let value = path.find(owners.object);
+        let report = Report {
+            object: opened.name(),
+            path: path.to_string(),
+            part_of: whole.map(|whole| whole.to_string()),
+            value: value.map(|value| shown(secrecy, path, value)),
+            reason: reason(value, &managers),
+            owners: managers,
+            if_dropped: Vec::new(),
+        };
+        (report, owned.to_string())
+    };
+    let query: FieldQuery = owned.parse()?;
+    for owner in report.owners.clone() {
+        report.if_dropped.push(dropped(&opened, &owner, &query, &report.owners).await?);
+    }
+    args.output.output.print(terminal, &report, |terminal| write(&report, terminal))?;
+    Ok(Exit::Done)
+}
+
+/// Why the field is as it is.
+fn reason(value: Option<Value<'_>>, owners: &[Manager]) -> String {
+    match (value, owners) {
+        (None, []) => "Nobody owns it, and it has no value.".to_owned(),
+        (None, _) => "Its owners have set it to a value that the server doesn't store, such as false or 0.".to_owned(),
+        (Some(_), []) => "Nobody owns it: the server filled it in, or it was written before owners were recorded.".to_owned(),
+        (Some(_), [owner]) => format!("{} set it{}.", owner.label(), at(owner)),
+        (Some(_), [last, ..]) => format!("{} owners agree on it; {} wrote last{}.", owners.len(), last.label(), at(last)),
+    }
+}
+
+fn at(owner: &Manager) -> String {
+    owner.time.as_ref().map(|time| format!(" at {time}")).unwrap_or_default()
+}
+
+/// What happens if this owner drops the field.
+async fn dropped(opened: &Opened, owner: &Manager, query: &FieldQuery, owners: &[Manager]) -> Result<Dropped, Failure> {
+    let manager = owner.label();
+    if !owner.applies() {
+        let why = "it doesn't apply the field: what it doesn't write stays".to_owned();
+        return Ok(Dropped { manager, result: Fate::Stays, value: None, why, confirmed: true });
+    }
+    let request = opened.apply_without(&opened.live, &owner.manager, query);
+    let request = match request {
+        Ok(request) => request,
+        Err(Failure::Input(why)) => {
+            return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed: false });
+        }
+        Err(failure) => return Err(failure),
+    };
+    let live = Some(opened.live.clone());
+    let tried = opened.writer.write(live.clone(), DryRun::Server, async |_| Ok(request.clone())).await;
+    let (written, confirmed) = match tried {
+        Ok(written) => (written, true),
+        // Whoever may only read gets the prediction.
+        Err(Failure::Cluster(_)) => {
+            (opened.writer.write(live, DryRun::Client, async |_| Ok(request.clone())).await?, false)
+        }
+        Err(failure) => return Err(failure),
+    };
+    let Some(after) = written.after() else {
+        let why = match &written.write.forecast {
+            Ok(Forecast::Refused(message)) => message.clone(),
+            Ok(Forecast::Conflicts(conflicts)) => conflicts.to_string(),
+            Err(error) => error.to_string(),
+            Ok(_) => "the server refuses it".to_owned(),
+        };
+        return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed });
+    };
+    let secrecy = Secrecy::of(&opened.target.resource);
+    let [had, has] = [&opened.live, after].map(|object| Opened::value(object, query, secrecy));
+    let others: Vec<_> = owners.iter().filter(|other| *other != owner).map(Manager::label).collect();
+    let (result, why) = match (&had, &has) {
+        (Some(had), Some(has)) if had == has && others.is_empty() => (Fate::Stays, "the server keeps it, or gives it the same default".to_owned()),
+        (Some(had), Some(has)) if had == has => (Fate::Stays, format!("{} owns it too", others.join(", "))),
+        (Some(_), Some(_)) if others.is_empty() => (Fate::Resets, "the server fills in its default".to_owned()),
+        (Some(_), Some(_)) => (Fate::Changes, format!("a part of it has no other owner than {manager}")),
+        (_, None) => (Fate::Goes, "nobody else owns it".to_owned()),
+        (None, Some(_)) => (Fate::Resets, "the server fills in its default".to_owned()),
+    };
+    let value = has.filter(|_| matches!(result, Fate::Resets | Fate::Changes));
+    Ok(Dropped { manager, result, value, why, confirmed })
+}
+
+fn write(report: &Report, terminal: &mut Terminal) -> std::io::Result<()> {
+    let value = report.value.as_deref().unwrap_or("not there");
+    writeln!(terminal.out, "{BOLD}{} of {} is {value}{BOLD:#}", report.path, report.object)?;
+    if let Some(whole) = &report.part_of {
+        writeln!(terminal.out, "It is a part of {whole}, which is owned as a whole.")?;
+    }
+    writeln!(terminal.out, "{}", report.reason)?;
+    if report.owners.is_empty() {
+        return Ok(());
+    }
+    writeln!(terminal.out)?;
+    owners_table(&report.owners).write(&mut *terminal.out, "")?;
+    writeln!(terminal.out)?;
+    let mut table = Table::new(["IF DROPPED BY", "THE FIELD", "BECAUSE"]);
+    for Dropped { manager, result, value, why, confirmed } in &report.if_dropped {
+        let (result, style) = match result {
+            Fate::Stays => ("stays".to_owned(), GREEN),
+            Fate::Goes => ("goes".to_owned(), RED),
+            Fate::Resets => (format!("resets to {}", value.as_deref().unwrap_or("its default")), YELLOW),
+            Fate::Changes => (format!("becomes {}", value.as_deref().unwrap_or("another value")), YELLOW),
+            Fate::Unknown => ("can't be told".to_owned(), YELLOW),
+        };
+        let why = if *confirmed { why.clone() } else { format!("{why} (predicted, not tried)") };
+        table.row([Cell::new(manager, CYAN), Cell::new(result, style), why.into()]);
+    }
+    table.write(&mut *terminal.out, "")
+}

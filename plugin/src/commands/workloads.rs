@@ -1,0 +1,129 @@
+//! `workloads`: Baton's own objects, and who holds their replica counts.
+
+use baton_apply::LiveObject;
+use clap::Args;
+use kube::ResourceExt as _;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Terminal,
+    baton,
+    cluster::{ClusterArgs, Connection},
+    failure::{Ending, Exit},
+    view::{BOLD, CYAN, Cell, GREEN, OutputArgs, PLAIN, RED, Table, YELLOW},
+};
+
+/// List Baton's Workloads and who holds their replicas
+///
+/// In all namespaces, or in the one of -n. TAKEOVERS counts the fields that Baton has taken from other managers, CONTENDED the
+/// children that another manager overwrites again and again, and PLAN the children that would change in a preview.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl baton workloads
+  kubectl baton workloads -n shop -o yaml")]
+pub(crate) struct WorkloadsArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What of a Workload's status is shown.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    replica_ownership: Option<Ownership>,
+    takeovers: Vec<Takeover>,
+    children: Vec<Child>,
+    plan: Vec<baton::PlannedChild>,
+}
+
+#[derive(Deserialize)]
+struct Ownership {
+    owner: String,
+    phase: String,
+    value: i32,
+}
+
+#[derive(Deserialize)]
+struct Takeover {
+    #[serde(default)]
+    count: i32,
+}
+
+#[derive(Deserialize)]
+struct Child {
+    state: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    namespace: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<String>,
+    takeovers: i32,
+    contended: usize,
+    planned: usize,
+}
+
+impl Row {
+    fn of(workload: &LiveObject) -> Self {
+        let status: Status = workload.status().unwrap_or_default();
+        let ownership = status.replica_ownership;
+        Self {
+            namespace: workload.namespace().unwrap_or_default(),
+            name: workload.name_any(),
+            replicas: ownership.as_ref().map(|ownership| ownership.value),
+            held_by: ownership.as_ref().map(|ownership| ownership.owner.clone()),
+            phase: ownership.map(|ownership| ownership.phase),
+            takeovers: status.takeovers.iter().map(|takeover| takeover.count).sum(),
+            contended: status.children.iter().filter(|child| child.state == "Contested").count(),
+            planned: status.plan.iter().filter(|child| child.action != "Nothing").count(),
+        }
+    }
+}
+
+pub(crate) async fn run(args: WorkloadsArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+    let connection = Connection::new(cluster).await?;
+    let workloads = baton::list(&connection, cluster.namespace.as_deref()).await?;
+    let rows: Vec<_> = workloads.iter().map(Row::of).collect();
+    args.output.output.print(terminal, &rows, |terminal| {
+        if rows.is_empty() {
+            return writeln!(terminal.out, "No Workloads.");
+        }
+        let mut table =
+            Table::new(["NAMESPACE", "NAME", "REPLICAS", "HELD BY", "PHASE", "TAKEOVERS", "CONTENDED", "PLAN"]);
+        rows.iter().for_each(|row| table.row(cells(row)));
+        table.write(&mut *terminal.out, "")
+    })?;
+    Ok(Exit::Done)
+}
+
+fn cells(row: &Row) -> [Cell; 8] {
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let phase = match row.phase.as_deref() {
+        Some("Fixed" | "HandedOver" | "Suspended" | "Unmanaged") => GREEN,
+        Some("AutoscalerConflict") => RED,
+        Some(_) => YELLOW,
+        None => PLAIN,
+    };
+    let count = |count: usize, style| match count {
+        0 => "-".into(),
+        count => Cell::new(count.to_string(), style),
+    };
+    [
+        row.namespace.clone().into(),
+        Cell::new(&row.name, BOLD),
+        row.replicas.map_or_else(|| "-".to_owned(), |replicas| replicas.to_string()).into(),
+        Cell::new(text(&row.held_by), CYAN),
+        Cell::new(text(&row.phase), phase),
+        count(usize::try_from(row.takeovers).unwrap_or_default(), YELLOW),
+        count(row.contended, RED),
+        count(row.planned, YELLOW),
+    ]
+}
