@@ -1,6 +1,6 @@
 //! An object of a cluster, and writes to it that follow each other.
 
-use baton_apply::{Forecast, Guard, LiveObject, Outcome, Request, Target, ownership::applied_fields};
+use baton_apply::{Forecast, LiveObject, Outcome, Request, Target, ownership::applied_fields};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
@@ -14,7 +14,7 @@ use crate::{
     owners::{Move, Owners, moves, moves_table},
     path::FieldQuery,
     view::{BOLD, CYAN, OutputArgs, Secrecy, shown},
-    write::{DryRun, Writer, Written, WrittenReport},
+    write::{DryRun, Writer, guard, Written, WrittenReport},
 };
 
 /// An object that was read from a cluster.
@@ -87,7 +87,7 @@ impl Opened {
         self.reapply(live, manager, own.recursive_difference(&arena, FieldSet::of_paths(&arena, [path])))
     }
 
-    /// An apply of these fields as they are: not forced, and only of this state of the object.
+    /// An apply of these fields as they are, not forced.
     fn reapply(&self, live: &LiveObject, manager: &str, fields: FieldSet<'_>) -> Result<Request, Failure> {
         let arena = Arena::new();
         let owners = Owners::of(&arena, live);
@@ -100,8 +100,7 @@ impl Opened {
             )));
         }
         let intent = self.writer.schemas.intent(&self.target, live, fields)?;
-        let guard = Guard::Unchanged(live.revision());
-        Ok(Request::apply(self.target.clone(), intent, manager.to_owned(), false, &guard))
+        Ok(Request::apply(self.target.clone(), intent, manager.to_owned(), false, &guard(live, manager)))
     }
 }
 

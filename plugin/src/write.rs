@@ -3,17 +3,20 @@
 use std::{io, sync::Arc};
 
 use baton_apply::{
-    ApiError, Applier, Effect, Forecast, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries, Verdict,
+    ApiError, Applier, Effect, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries, Verdict,
+    ownership::LAST_APPLIED,
 };
 use baton_merge::server::Certainty;
 use clap::{Args, builder::TypedValueParser};
 use jiff::Timestamp;
+use kube::ResourceExt as _;
 use serde::Serialize;
 
 use crate::{
     Terminal,
-    cluster::{Connection, name_of},
+    cluster::{ClusterError, Connection, name_of},
     failure::{Exit, Failure},
+    intents::KUBECTL,
     view::{Change, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, changes},
 };
 
@@ -121,6 +124,18 @@ impl Writer {
         self.schemas.prepare_itself(request, live, Tries::default(), Timestamp::now())
     }
 
+    /// Has the server try a write without storing it. Whoever may not do that gets the prediction, as without a cluster.
+    pub(crate) async fn try_out(
+        &self,
+        before: Option<LiveObject>,
+        mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, Failure>,
+    ) -> Result<Written, Failure> {
+        match self.write(before.clone(), DryRun::Server, &mut request).await {
+            Err(Failure::Cluster(ClusterError::Forbidden { .. })) => self.write(before, DryRun::Client, request).await,
+            written => written,
+        }
+    }
+
     /// Does a write as far as it is to go. `request` makes it for an object as it was read last, and is called again if the object
     /// has changed in between.
     pub(crate) async fn write(
@@ -154,6 +169,16 @@ impl Writer {
                 outcome => return Ok(Written { before, write, outcome: Some(outcome) }),
             }
         }
+    }
+}
+
+/// The guard of an apply of an object as it was read.
+pub(crate) fn guard(live: &LiveObject, manager: &str) -> Guard {
+    // The server keeps the annotation of client-side apply up to date with what `kubectl` applies, as it is, with its guards:
+    // `lastAppliedManager` in k8s.io/apimachinery's managedfields.
+    match manager == KUBECTL && live.annotations().contains_key(LAST_APPLIED) {
+        true => Guard::Nothing,
+        false => Guard::Unchanged(live.revision()),
     }
 }
 
@@ -202,11 +227,11 @@ impl Written {
     /// What it does to single fields.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let secrecy = Secrecy::of(&self.write.request.target.resource);
-        match &self.write.forecast {
-            Ok(Forecast::Conflicts(conflicts)) => Change::conflicts(conflicts, secrecy),
-            Ok(Forecast::Stored(stored)) => {
-                changes(&stored.effects, self.before.as_ref(), Some(&stored.object), secrecy)
-            }
+        let before = self.before.as_ref();
+        match (&self.outcome, &self.write.forecast) {
+            (Some(Outcome::Stored { object, effects, .. }), _) => changes(effects, before, Some(object), secrecy),
+            (_, Ok(Forecast::Conflicts(conflicts))) => Change::conflicts(conflicts, secrecy),
+            (None, Ok(Forecast::Stored(stored))) => changes(&stored.effects, before, Some(&stored.object), secrecy),
             _ => Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! `diff`: what an apply would change.
 
 use anstyle::Style;
-use baton_apply::{Forecast, LiveObject};
+use baton_apply::LiveObject;
 use clap::Args;
 use serde_json::Value as Json;
 use similar::TextDiff;
@@ -12,12 +12,12 @@ use crate::{
     failure::{Ending, Exit, Failure},
     intents::IntentArgs,
     view::{BOLD, Change, ChangeKind, CYAN, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, printable},
-    write::{DryRun, Written},
+    write::{DryRun, Written, WrittenReport},
 };
 
 /// Show what an apply of these manifests would change
 ///
-/// Predicted here: only reads are sent; with --live, not even these. After the difference of each object come the fields that would
+/// What the server would store, by a server dry run; where you may not do that, and with --live, as it is predicted here. After the difference of each object come the fields that would
 /// be taken from other managers, those that would be released, and the conflicts. An object with conflicts is shown as it would be
 /// if they were overwritten.
 #[derive(Debug, Args)]
@@ -44,25 +44,29 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
     let manager = &args.intents.field_manager;
     let (mut reports, mut texts) = (Vec::new(), Vec::new());
     for intent in intents {
-        let [plain, forced] = [false, true].map(|force| {
-            let write = writer.predict(intent.request(intent.live.as_ref(), manager, force), intent.live.as_ref());
-            Written { before: intent.live.clone(), write, outcome: None }
-        });
-        let conflicts = matches!(plain.write.forecast, Ok(Forecast::Conflicts(_)));
-        let shown = if conflicts { &forced } else { &plain };
-        texts.push(text(&intent.target, intent.live.as_ref(), shown)?);
-        reports.push(plain.report(DryRun::Client));
+        let live = intent.live.as_ref();
+        let plain = Written {
+            before: intent.live.clone(),
+            write: writer.predict(intent.request(live, manager, false), live),
+            outcome: None,
+        };
+        let forced = writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
+        texts.push(text(&intent.target, live, &forced)?);
+        let report = WrittenReport { certainty: forced.report(DryRun::Client).certainty, ..plain.report(DryRun::Client) };
+        reports.push(report);
     }
-    let differs = reports.iter().any(|report| report.result != "unchanged" || !report.changes.is_empty());
+    let is_different = |(report, text): (&WrittenReport, &String)| {
+        !text.is_empty() || !matches!(report.result, "changed" | "unchanged") || report.changes.iter().any(told)
+    };
+    let differs = reports.iter().zip(&texts).any(is_different);
     args.output.output.print(terminal, &reports, |terminal| {
         for (report, text) in reports.iter().zip(&texts) {
             for line in text.lines() {
                 let style = style(line);
                 writeln!(terminal.out, "{style}{line}{style:#}")?;
             }
-            let told = |change: &&Change| !change.from.is_empty() || change.change == ChangeKind::Released;
             let mut table = Table::headless();
-            report.changes.iter().filter(told).for_each(|change| change.row(&mut table));
+            report.changes.iter().filter(|change| told(change)).for_each(|change| change.row(&mut table));
             table.write(&mut *terminal.out, "")?;
             for line in report.notes() {
                 writeln!(terminal.out, "{line}")?;
@@ -71,6 +75,11 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
         Ok(())
     })?;
     Ok(if differs { Exit::Differs } else { Exit::Done })
+}
+
+/// Whether a change is of owners too.
+fn told(change: &Change) -> bool {
+    !change.from.is_empty() || change.change == ChangeKind::Released
 }
 
 /// The difference of an object as YAML; empty if there is none.

@@ -12,7 +12,7 @@ use crate::{
     failure::{Ending, Failure},
     opened::{Opened, Steps},
     owners::labels,
-    path::FieldQuery,
+    path::{FieldQuery, is_within},
     view::OutputArgs,
     write::DryRunArgs,
 };
@@ -82,7 +82,9 @@ pub(super) async fn release(
                 let request = opened.apply_without(live, manager, query)?;
                 if let Ok(Forecast::Stored(stored)) = &opened.writer.predict(request.clone(), Some(live)).forecast
                     && !may_lose_it
-                    && let Some(lost) = stored.effects.removes.first().or_else(|| stored.effects.sets.first())
+                    && let Some(lost) = stored.effects.removes.iter().chain(&stored.effects.sets).find(|lost| {
+                        is_within(lost.as_str(), &path) || is_within(&path, lost.as_str())
+                    })
                 {
                     return Err(Failure::Input(format!(
                         "nobody else owns {lost}: it would be removed, or get its default. Share it first, or add --drop"

@@ -1,6 +1,5 @@
 //! `why`: why a field has its value, and what keeps it.
 
-use baton_apply::Forecast;
 use baton_merge::{Arena, value::Value};
 use clap::Args;
 use serde::Serialize;
@@ -136,23 +135,10 @@ async fn dropped(opened: &Opened, owner: &Manager, query: &FieldQuery, owners: &
         }
         Err(failure) => return Err(failure),
     };
-    let live = Some(opened.live.clone());
-    let tried = opened.writer.write(live.clone(), DryRun::Server, async |_| Ok(request.clone())).await;
-    let (written, confirmed) = match tried {
-        Ok(written) => (written, true),
-        // Whoever may only read gets the prediction.
-        Err(Failure::Cluster(_)) => {
-            (opened.writer.write(live, DryRun::Client, async |_| Ok(request.clone())).await?, false)
-        }
-        Err(failure) => return Err(failure),
-    };
+    let written = opened.writer.try_out(Some(opened.live.clone()), async |_| Ok(request.clone())).await?;
+    let confirmed = written.outcome.is_some();
     let Some(after) = written.after() else {
-        let why = match &written.write.forecast {
-            Ok(Forecast::Refused(message)) => message.clone(),
-            Ok(Forecast::Conflicts(conflicts)) => conflicts.to_string(),
-            Err(error) => error.to_string(),
-            Ok(_) => "the server refuses it".to_owned(),
-        };
+        let why = written.report(DryRun::Server).message.unwrap_or_else(|| "the server refuses it".to_owned());
         return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed });
     };
     let secrecy = Secrecy::of(&opened.target.resource);

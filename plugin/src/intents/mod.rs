@@ -27,7 +27,7 @@ use crate::{
     owners::Owners,
     path::{FieldQuery, resolve},
     view::quoted,
-    write::Writer,
+    write::{Writer, guard},
 };
 
 /// The manager of `kubectl apply --server-side`.
@@ -176,7 +176,10 @@ impl Intent {
     pub(crate) fn request(&self, live: Option<&LiveObject>, manager: &str, force: bool) -> Request {
         let guard = match live {
             _ if self.is_guarded() => Guard::Nothing,
-            Some(live) => Guard::SameObject(live.revision().uid),
+            Some(live) => match guard(live, manager) {
+                Guard::Unchanged(revision) => Guard::SameObject(revision.uid),
+                guard => guard,
+            },
             None => Guard::Absent,
         };
         Request::apply(self.target.clone(), self.body.clone(), manager.to_owned(), force, &guard)

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use baton_merge::{
-    fieldpath::Path,
-    value::Value,
-};
+use baton_merge::fieldpath::Path;
 use serde::Serialize;
 
 use super::{Manager, Owners, fields};
-use crate::view::{Cell, GREEN, RED, Secrecy, Table, shown};
+use crate::{
+    path::is_within,
+    view::{Cell, GREEN, RED, Secrecy, Table, shown},
+};
 
 /// A field whose owners changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,8 +31,7 @@ pub(crate) struct Move {
 impl Move {
     /// Whether the field is at this path or below.
     pub(crate) fn is_within(&self, path: Path<'_>) -> bool {
-        let rest = self.path.strip_prefix(&path.to_string());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        is_within(&self.path, &path.to_string())
     }
 
     /// The value, or the change of it.
@@ -53,13 +52,12 @@ impl Move {
 
 /// The fields whose owners changed.
 pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -> Vec<Move> {
-    let mut paths: BTreeMap<Path<'_>, [Option<Value<'_>>; 2]> = BTreeMap::new();
-    for (index, owners) in [before, after].into_iter().enumerate() {
-        for field in fields(owners) {
-            paths.entry(field.path).or_default()[index] = field.value.filter(|_| !field.has_fields);
-        }
+    let mut paths: BTreeMap<Path<'_>, bool> = BTreeMap::new();
+    for field in [before, after].into_iter().flat_map(fields) {
+        *paths.entry(field.path).or_default() |= field.has_fields;
     }
-    let moves = paths.into_iter().filter_map(|(path, [old, new])| {
+    let moves = paths.into_iter().filter_map(|(path, has_fields)| {
+        let value = |owners: &Owners<'_>| path.find(owners.object).filter(|_| !has_fields).map(|value| shown(secrecy, path, value));
         let [had, have] = [before.at(path), after.at(path)];
         let without = |these: &[&Manager], those: &[&Manager]| -> Vec<Manager> {
             let is_among = |one: &&&Manager| those.iter().any(|other| other.identity() == one.identity());
@@ -70,8 +68,8 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
             path: path.to_string(),
             lost,
             gained,
-            old: old.map(|value| shown(secrecy, path, value)),
-            new: new.map(|value| shown(secrecy, path, value)),
+            old: value(before),
+            new: value(after),
         })
     });
     moves.collect()

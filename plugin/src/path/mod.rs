@@ -9,6 +9,11 @@ mod resolve;
 
 pub(crate) use self::resolve::{every_path, is_of_the_server, name_among, resolve};
 
+/// Whether a path, as text, is this one or leads into it.
+pub(crate) fn is_within(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
 /// Why a path can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
