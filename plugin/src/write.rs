@@ -17,7 +17,7 @@ use crate::{
     cluster::{ClusterError, Connection, name_of},
     failure::{Exit, Failure},
     intents::KUBECTL,
-    view::{Change, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, changes},
+    view::{Change, Changing, GREEN, PLAIN, RED, Secrecy, Table, YELLOW},
 };
 
 /// How far a write goes, by kubectl's words.
@@ -197,11 +197,12 @@ pub(crate) struct WrittenReport {
     /// `none`, `client` or `server`.
     pub(crate) dry_run: &'static str,
     /// Field by field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) changes: Vec<Change>,
     /// The server's message, if it refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
-    /// How far the prediction goes.
+    /// How far the prediction goes, if the server wasn't asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) certainty: Option<String>,
     /// How the server's response compares with the prediction: `agreed`, `filledIn`, `uncertain` or `differs`.
@@ -228,10 +229,15 @@ impl Written {
     pub(crate) fn changes(&self) -> Vec<Change> {
         let secrecy = Secrecy::of(&self.write.request.target.resource);
         let before = self.before.as_ref();
+        let change = Changing { before, manager: self.write.request.manager(), secrecy };
         match (&self.outcome, &self.write.forecast) {
-            (Some(Outcome::Stored { object, effects, .. }), _) => changes(effects, before, Some(object), secrecy),
+            // A dry run confirms no effects, but shows the object.
+            (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored))) if self.is_unstored(object) => {
+                change.rows(&stored.effects, object)
+            }
+            (Some(Outcome::Stored { object, effects, .. }), _) => change.rows(effects, object),
             (_, Ok(Forecast::Conflicts(conflicts))) => Change::conflicts(conflicts, secrecy),
-            (None, Ok(Forecast::Stored(stored))) => changes(&stored.effects, before, Some(&stored.object), secrecy),
+            (None, Ok(Forecast::Stored(stored))) => change.rows(&stored.effects, &stored.object),
             _ => Vec::new(),
         }
     }
@@ -254,15 +260,21 @@ impl Written {
                 (self.stored_result(object), None)
             }
             Some(Outcome::Stale { error, expected } | Outcome::Rejected { error, expected }) => {
-                prediction = Some(if *expected { "agreed" } else { "differs" });
-                let result = if error.is_ownership_conflict() { "conflict" } else { "refused" };
+                let is_conflict = error.is_ownership_conflict();
+                // Admission and validation aren't predicted.
+                prediction = match (expected, is_conflict) {
+                    (true, _) => Some("agreed"),
+                    (false, true) => Some("differs"),
+                    (false, false) => None,
+                };
+                let result = if is_conflict { "conflict" } else { "refused" };
                 (result, Some(error.to_string()))
             }
             Some(Outcome::Skipped | Outcome::Deleted(_) | Outcome::Failed(_)) => ("unchanged", None),
             None => self.predicted_result(),
         };
-        let certainty = match &self.write.forecast {
-            Ok(Forecast::Stored(stored)) => match stored.certainty {
+        let certainty = match (&self.outcome, &self.write.forecast) {
+            (None, Ok(Forecast::Stored(stored))) => match stored.certainty {
                 Certainty::Exact => None,
                 Certainty::ModuloDefaulting => Some("the server then fills in defaults".to_owned()),
                 Certainty::Unknown(reason) => Some(format!("uncertain: {reason}")),
@@ -285,12 +297,16 @@ impl Written {
         }
     }
 
+    /// Whether a response has the version that was read.
+    fn is_unstored(&self, object: &LiveObject) -> bool {
+        self.before.as_ref().is_some_and(|before| before.revision() == object.revision())
+    }
+
     fn stored_result(&self, object: &LiveObject) -> &'static str {
         match &self.before {
             None => "created",
             // A dry run leaves the version as it is.
-            Some(before) if before.revision() == object.revision() && self.is_predicted_to_change() => "changed",
-            Some(before) if before.revision() == object.revision() => "unchanged",
+            Some(_) if self.is_unstored(object) && !self.is_predicted_to_change() => "unchanged",
             Some(_) => "changed",
         }
     }
@@ -315,8 +331,7 @@ impl WrittenReport {
     /// What has to be said besides the fields, line by line: why it is refused, and how far the prediction goes.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
         let message = self.message.as_deref().filter(|_| self.result != "conflict");
-        let certainty = self.certainty.as_deref().filter(|_| self.dry_run == "client");
-        message.into_iter().chain(certainty).flat_map(str::lines)
+        message.into_iter().chain(self.certainty.as_deref()).flat_map(str::lines)
     }
 
     /// Writes it for people: a line for the object, and one for each field. What is wrong goes to standard error.

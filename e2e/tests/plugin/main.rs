@@ -16,7 +16,7 @@ use std::{
 };
 
 use baton_e2e::scenario::docs::WRITE_DOCS;
-use baton_testbed::{ControlPlane, Error, workspace};
+use baton_testbed::{ControlPlane, Error, crd, workspace};
 use libtest_mimic::{Arguments, Failed, Trial};
 use page::Page;
 use tokio::{runtime::Runtime, sync::OnceCell};
@@ -27,6 +27,9 @@ const PAGES: [&str; 2] = ["docs/plugin.md", "e2e/tests/plugin/pages"];
 
 /// Without controllers, only sessions write to their objects.
 const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,clusterrole-aggregation-controller";
+
+/// Baton's CRD.
+const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
@@ -71,7 +74,11 @@ fn main() -> ExitCode {
         let (here, control_plane) = (runtime.clone(), control_plane.clone());
         let real = Trial::test(format!("real::{name}"), move || {
             here.block_on(async {
-                let start = async || ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await.map(Arc::new);
+                let start = async || {
+                    let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+                    crd::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
+                    Ok(Arc::new(control_plane))
+                };
                 let control_plane = control_plane.get_or_try_init(start).await.map_err(|error: Error| error.report())?;
                 let world = World::real(control_plane).await.map_err(|error| error.report())?;
                 play(&path, world).await

@@ -15,6 +15,7 @@ use std::{
 use anstream::StripStream;
 use baton_apiserver::{Actor, ApiServer, Serving};
 use baton_e2e::{apply, client_side_apply};
+use baton_crd::{Workload, workload_crd};
 use baton_testbed::{ControlPlane, Error, Namespace};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -59,8 +60,9 @@ impl World {
         let server = ApiServer::builder()
             .clock(move || Timestamp::from_second(seconds.load(Ordering::Relaxed)).unwrap_or_default())
             .actors([Actor::AccessControl])
+            .crd_object(&workload_crd())
             .start()
-            .map_err(|error| Error::parse("the server")(error))?;
+            .map_err(Error::parse("the server"))?;
         let client = server.client();
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
@@ -243,6 +245,15 @@ impl World {
                 for mut object in objects(file)? {
                     object["metadata"]["namespace"] = json!(NAMESPACE);
                     apply(&self.client, object, &PatchParams { force, ..PatchParams::apply(manager) }).await?;
+                }
+                Ok(None)
+            }
+            ["apply", "--server-side", "--subresource", "status", "-f", file] => {
+                for status in objects(file)? {
+                    let api: Api<Workload> = Api::namespaced(self.client.clone(), NAMESPACE);
+                    let name = status["metadata"]["name"].as_str().unwrap_or_default();
+                    let applied = api.patch_status(name, &PatchParams::apply("kubectl"), &Patch::Apply(&status)).await;
+                    applied.map_err(Error::api("apply the status"))?;
                 }
                 Ok(None)
             }

@@ -16,7 +16,7 @@ use crate::{
 /// Apply manifests by server-side apply, and say what that does
 ///
 /// One line for each object, and one for each field that changes: `+` is new, `~` has another value, `-` goes, `=` stays without
-/// this manager, `!` is a conflict. Values of Secrets, environment variables and arguments aren't shown.
+/// this manager, `*` is owned by it from now on, `!` is a conflict. Values of Secrets, environment variables and arguments aren't shown.
 ///
 /// With --dry-run=client nothing but reads is sent; with --live, not even these. With --dry-run=server the server tries the write,
 /// and its response is compared with the prediction.

@@ -52,8 +52,8 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
         };
         let forced = writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
         texts.push(text(&intent.target, live, &forced)?);
-        let report = WrittenReport { certainty: forced.report(DryRun::Client).certainty, ..plain.report(DryRun::Client) };
-        reports.push(report);
+        let forced = forced.report(DryRun::Client);
+        reports.push(WrittenReport { certainty: forced.certainty, ..plain.report(DryRun::Client) });
     }
     let is_different = |(report, text): (&WrittenReport, &String)| {
         !text.is_empty() || !matches!(report.result, "changed" | "unchanged") || report.changes.iter().any(told)

@@ -1,7 +1,7 @@
 //! `release`: a manager gives a field up.
 
 use baton_apply::{
-    Forecast,
+    Forecast, LiveObject,
     ownership::{Release, owners},
 };
 use clap::Args;
@@ -65,16 +65,7 @@ pub(super) async fn release(
     manager: &str,
     may_lose_it: bool,
 ) -> Result<Vec<String>, Failure> {
-    let (path, has_applied, has_updated) = Opened::at(&steps.live, query, |owners, path| {
-        let own: Vec<_> = owners.within(path).into_iter().filter(|own| own.manager == manager).collect();
-        if own.is_empty() {
-            let owners: Vec<_> = owners.within(path).into_iter().cloned().collect();
-            let owners = labels(&owners);
-            return Err(Failure::Input(format!("{manager} doesn't own {path}; its owners: {owners}")));
-        }
-        let applies = own.iter().any(|own| own.applies());
-        Ok((path.to_string(), applies, own.iter().any(|own| !own.applies())))
-    })?;
+    let Owned { path, has_applied, has_updated } = owned(&steps.live, query, manager)?;
     let mut left = Vec::new();
     if has_applied {
         steps
@@ -108,4 +99,29 @@ pub(super) async fn release(
             .await?;
     }
     Ok(left)
+}
+
+/// A field that a manager owns.
+pub(super) struct Owned {
+    path: String,
+    has_applied: bool,
+    has_updated: bool,
+}
+
+/// How a manager owns a field. Fails if it doesn't.
+pub(super) fn owned(live: &LiveObject, query: &FieldQuery, manager: &str) -> Result<Owned, Failure> {
+    Opened::at(live, query, |owners, path| {
+        let all = owners.within(path);
+        let own = || all.iter().filter(|own| own.manager == manager);
+        if own().next().is_none() {
+            let owners: Vec<_> = all.into_iter().cloned().collect();
+            let owners = labels(&owners);
+            return Err(Failure::Input(format!("{manager} doesn't own {path}; its owners: {owners}")));
+        }
+        Ok(Owned {
+            path: path.to_string(),
+            has_applied: own().any(|own| own.applies()),
+            has_updated: own().any(|own| !own.applies()),
+        })
+    })
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{release::release, share::share};
+use super::{release::{owned, release}, share::share};
 use crate::{
     Terminal,
     cluster::{ClusterArgs, Reference},
@@ -44,6 +44,7 @@ pub(crate) async fn run(args: TransferArgs, cluster: &ClusterArgs, terminal: &mu
     let TransferArgs { object, path, from, to, dry_run, output } = args;
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
+    owned(&opened.live, &path, &from)?;
     let mut steps = opened.steps(dry_run);
     let mut left = vec![share(&mut steps, &opened, &path, &to).await?];
     if steps.are_done() {

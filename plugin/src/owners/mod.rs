@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::{
-    path::{FieldQuery, PathError, resolve},
+    path::{FieldQuery, PathError, every_path, resolve},
     view::{CYAN, Cell},
 };
 
@@ -115,6 +115,11 @@ impl<'a> Owners<'a> {
     /// The path that a person means.
     pub(crate) fn path(&self, query: &FieldQuery) -> Result<Path<'a>, PathError> {
         resolve(query, self.arena, self.object, self.owned())
+    }
+
+    /// The paths of all members and items, with their values, and of what managers own without it being there.
+    pub(crate) fn every_path(&self) -> Vec<(Path<'a>, Option<Value<'a>>)> {
+        every_path(self.arena, self.object, self.owned())
     }
 
     /// The managers that own just this path.

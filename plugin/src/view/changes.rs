@@ -6,7 +6,10 @@ use baton_merge::{Arena, fieldpath::Path, value::Value};
 use serde::Serialize;
 
 use super::{Cell, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, shown};
-use crate::{owners::Owners, path::every_path};
+use crate::{
+    owners::{Owners, moves},
+    path::is_within,
+};
 
 /// What happens to a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +23,8 @@ pub(crate) enum ChangeKind {
     Removed,
     /// It stays, and the writer doesn't own it any more.
     Released,
+    /// It stays, and the writer comes to own it.
+    Shared,
     /// Another manager owns it, so the write is refused.
     Conflict,
 }
@@ -31,6 +36,7 @@ impl ChangeKind {
             Self::Changed => ("~", YELLOW),
             Self::Removed => ("-", RED),
             Self::Released => ("=", PLAIN),
+            Self::Shared => ("*", PLAIN),
             Self::Conflict => ("!", RED),
         }
     }
@@ -54,44 +60,70 @@ pub(crate) struct Change {
     pub(crate) from: Vec<String>,
 }
 
-/// The effects of a write, field by field, in the order of the effects.
-pub(crate) fn changes(
-    effects: &Effects,
-    before: Option<&LiveObject>,
-    after: Option<&LiveObject>,
-    secrecy: Secrecy,
-) -> Vec<Change> {
-    let arena = Arena::new();
-    let [before, after] = [before, after].map(|object| object.map(|object| Values::of(&arena, object, secrecy)));
-    let value = |values: &Option<Values<'_>>, path: &FieldPath| values.as_ref()?.at(path);
-    let from = |path: &FieldPath| {
-        effects.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect()
-    };
-    let change = |kind, path: &FieldPath| Change {
-        path: path.to_string(),
-        change: kind,
-        old: value(&before, path),
-        new: value(&after, path),
-        from: from(path),
-    };
-    let sets = effects.sets.iter().map(|path| {
-        let change = change(ChangeKind::Changed, path);
-        if change.old.is_none() { Change { change: ChangeKind::Added, ..change } } else { change }
-    });
-    let removes = effects.removes.iter().map(|path| change(ChangeKind::Removed, path));
-    let is_listed = |path: &FieldPath| effects.sets.contains(path) || effects.removes.contains(path);
-    let mut taken: Vec<&FieldPath> = Vec::new();
-    for take in effects.takes.iter().filter(|take| !is_listed(&take.path)) {
-        if !taken.contains(&&take.path) {
-            taken.push(&take.path);
+/// A write whose effects are shown.
+pub(crate) struct Changing<'w> {
+    pub(crate) before: Option<&'w LiveObject>,
+    /// The writer, if it becomes an owner.
+    pub(crate) manager: Option<&'w str>,
+    pub(crate) secrecy: Secrecy,
+}
+
+impl Changing<'_> {
+    /// The effects field by field, in their order. What is predicted to go and is still there was filled in by the server.
+    pub(crate) fn rows(&self, effects: &Effects, after: &LiveObject) -> Vec<Change> {
+        let arena = Arena::new();
+        let had = self.before.map(|before| Owners::of(&arena, before));
+        let have = Owners::of(&arena, after);
+        let [old, new] = [had.as_ref(), Some(&have)].map(|owners| owners.map(|owners| Values::of(owners, self.secrecy)));
+        let value = |values: &Option<Values<'_>>, path: &FieldPath| values.as_ref()?.at(path);
+        let from = |path: &FieldPath| {
+            effects.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect()
+        };
+        let change = |change, path: &FieldPath| Change {
+            path: path.to_string(),
+            change,
+            old: value(&old, path),
+            new: value(&new, path),
+            from: from(path),
+        };
+        let written = effects.sets.iter().chain(&effects.removes).chain(effects.takes.iter().map(|take| &take.path));
+        let mut changes: Vec<Change> = Vec::new();
+        for path in written {
+            let written = change(ChangeKind::Changed, path);
+            let kind = match (&written.old, &written.new) {
+                (None, _) => ChangeKind::Added,
+                (Some(_), None) => ChangeKind::Removed,
+                (Some(old), Some(new)) if old == new && written.from.is_empty() && effects.removes.contains(path) => continue,
+                (Some(_), Some(_)) => ChangeKind::Changed,
+            };
+            if !changes.iter().any(|known| known.path == written.path) {
+                changes.push(Change { change: kind, ..written });
+            }
         }
+        changes.sort_by_key(|change| change.change == ChangeKind::Removed);
+        changes.extend(effects.releases.iter().map(|path| change(ChangeKind::Released, path)));
+        if let Some(had) = &had {
+            changes.extend(self.shared(had, &have, &changes));
+        }
+        changes
     }
-    let takes = taken.into_iter().map(|path| {
-        let change = change(ChangeKind::Changed, path);
-        if change.new.is_none() { Change { change: ChangeKind::Removed, ..change } } else { change }
-    });
-    let releases = effects.releases.iter().map(|path| change(ChangeKind::Released, path));
-    sets.chain(removes).chain(takes).chain(releases).collect()
+
+    /// The fields that the writer comes to own as well, or that nobody owned.
+    fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
+        let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
+            one.gained.iter().any(|manager| Some(manager.manager.as_str()) == self.manager)
+                && one.new.is_some()
+                && !known.iter().any(|change| is_within(&one.path, &change.path))
+        });
+        let shared = gained.map(|one| Change {
+            path: one.path,
+            change: ChangeKind::Shared,
+            old: one.old,
+            new: one.new,
+            from: Vec::new(),
+        });
+        shared.collect()
+    }
 }
 
 impl Change {
@@ -137,6 +169,7 @@ impl Change {
         let note = match self.change {
             ChangeKind::Conflict => format!("owned by {from}"),
             ChangeKind::Released => "released".to_owned(),
+            ChangeKind::Shared => "owned from now on".to_owned(),
             _ if from.is_empty() => String::new(),
             _ => format!("taken from {from}"),
         };
@@ -156,9 +189,8 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn of(arena: &'a Arena, object: &'a LiveObject, secrecy: Secrecy) -> Self {
-        let owners = Owners::of(arena, object);
-        let fields = every_path(arena, owners.object, owners.owned()).into_iter();
+    fn of(owners: &Owners<'a>, secrecy: Secrecy) -> Self {
+        let fields = owners.every_path().into_iter();
         let fields = fields.filter_map(|(path, value)| Some((path.to_string(), path, value?)));
         Self { fields: fields.collect(), secrecy }
     }

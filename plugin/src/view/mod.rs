@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 pub(crate) use self::{
-    changes::{Change, ChangeKind, changes},
+    changes::{Change, ChangeKind, Changing},
     table::{Cell, Table},
 };
 use crate::{Terminal, failure::Failure};
