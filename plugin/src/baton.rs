@@ -53,11 +53,16 @@ pub(crate) fn plan(workload: &LiveObject) -> Vec<PlannedChild> {
 }
 
 /// The Workloads of a namespace, or of all.
-pub(crate) async fn list(connection: &Connection, namespace: Option<&str>) -> Result<Vec<LiveObject>, Failure> {
+pub(crate) async fn list(
+    connection: &Connection,
+    namespace: Option<&str>,
+) -> Result<Vec<LiveObject>, Failure> {
     let any: Reference = format!("workloads.{GROUP}/any").parse()?;
     let target = match connection.kinds().await?.target(&any, &connection.namespace) {
         Err(ClusterError::NoSuchKind { .. }) => {
-            return Err(Failure::Input(format!("Baton isn't installed: the server has no workloads.{GROUP}")));
+            return Err(Failure::Input(format!(
+                "Baton isn't installed: the server has no workloads.{GROUP}"
+            )));
         }
         target => target?,
     };

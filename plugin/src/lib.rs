@@ -34,10 +34,11 @@ use std::ffi::OsString;
 
 use clap::{Parser as _, error::ErrorKind};
 
-pub use crate::{
-    cli::command, cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError, path::PathError, terminal::Terminal,
-};
 use crate::{cli::Cli, failure::Exit, view::RED};
+pub use crate::{
+    cli::command, cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError,
+    path::PathError, terminal::Terminal,
+};
 
 /// Runs a command line, whose first argument is the program's name. Returns the exit code:
 ///
@@ -47,10 +48,15 @@ use crate::{cli::Cli, failure::Exit, view::RED};
 /// | 1 | there are differences or conflicts, or the server refused the write |
 /// | 2 | the command line, a manifest or a path is wrong, or there is no such kind or object |
 /// | 3 | the cluster can't be reached, or doesn't allow it |
-pub async fn run<A: Into<OsString> + Clone>(args: impl IntoIterator<Item = A>, terminal: &mut Terminal) -> u8 {
+pub async fn run<A: Into<OsString> + Clone>(
+    args: impl IntoIterator<Item = A>,
+    terminal: &mut Terminal,
+) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+        Err(error)
+            if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
             // If nobody reads it, there is nobody to report that to.
             let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", one_line(&error));
             return Exit::Input as u8;

@@ -134,7 +134,8 @@ impl ManifestArgs {
             return Ok(vec![path.to_owned()]);
         }
         let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-        let mut paths: Vec<_> = entries.map_err(unread(&name))?.into_iter().map(|entry| entry.path()).collect();
+        let mut paths: Vec<_> =
+            entries.map_err(unread(&name))?.into_iter().map(|entry| entry.path()).collect();
         paths.sort();
         let mut files = Vec::new();
         for path in paths {
@@ -212,20 +213,27 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<String>, String> {
         let manifests = of_text("web.yaml", text).map_err(|error| error.to_string())?;
-        Ok(manifests.into_iter().map(|own| format!("{} {} {}", own.api_version, own.kind, own.name)).collect())
+        Ok(manifests
+            .into_iter()
+            .map(|own| format!("{} {} {}", own.api_version, own.kind, own.name))
+            .collect())
     }
 
     #[test]
     fn documents_and_items_of_lists_are_objects() {
         let one = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n";
         let list = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}\n";
-        assert_eq!(read(&format!("---\n{one}---\n---\n{list}")).unwrap(), ["v1 Secret a", "apps/v1 Deployment b"]);
+        assert_eq!(
+            read(&format!("---\n{one}---\n---\n{list}")).unwrap(),
+            ["v1 Secret a", "apps/v1 Deployment b"]
+        );
         assert_eq!(read("# nothing\n").unwrap(), [] as [&str; 0]);
     }
 
     #[test]
     fn what_is_missing_is_named_with_its_object() {
-        let error = read("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\nkind: Secret\n").unwrap_err();
+        let error =
+            read("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\nkind: Secret\n").unwrap_err();
         assert_eq!(
             error,
             "web.yaml: object 2 has no apiVersion: an object needs apiVersion, kind and metadata.name"

@@ -14,7 +14,7 @@ use crate::{
     owners::{Move, Owners, moves, moves_table},
     path::FieldQuery,
     view::{BOLD, CYAN, OutputArgs, Secrecy, shown},
-    write::{DryRun, Writer, guard, Written, WrittenReport},
+    write::{DryRun, Writer, Written, WrittenReport, guard},
 };
 
 /// An object that was read from a cluster.
@@ -71,7 +71,12 @@ impl Opened {
     }
 
     /// An apply by which a manager applies what it has applied, and a field as it is.
-    pub(crate) fn apply_with(&self, live: &LiveObject, manager: &str, query: &FieldQuery) -> Result<Request, Failure> {
+    pub(crate) fn apply_with(
+        &self,
+        live: &LiveObject,
+        manager: &str,
+        query: &FieldQuery,
+    ) -> Result<Request, Failure> {
         let arena = Arena::new();
         let path = ownable(&Owners::of(&arena, live), query)?;
         let more = self.writer.schemas.fields_at(&arena, &self.target, live, path)?;
@@ -79,7 +84,12 @@ impl Opened {
     }
 
     /// An apply by which a manager applies what it has applied but a field.
-    pub(crate) fn apply_without(&self, live: &LiveObject, manager: &str, query: &FieldQuery) -> Result<Request, Failure> {
+    pub(crate) fn apply_without(
+        &self,
+        live: &LiveObject,
+        manager: &str,
+        query: &FieldQuery,
+    ) -> Result<Request, Failure> {
         let arena = Arena::new();
         let path = ownable(&Owners::of(&arena, live), query)?;
         // The fields that contain others are there as long as these.
@@ -164,7 +174,8 @@ impl Steps<'_> {
         };
         let gone = || Failure::Input(format!("{} is gone", self.opened.name()));
         let before = Some(self.live.clone());
-        let written = self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?)).await?;
+        let written =
+            self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?)).await?;
         let report = WrittenReport { changes: Vec::new(), ..written.report(dry_run) };
         self.exit = report.exit();
         let after = after(written)?;
@@ -186,7 +197,12 @@ impl Steps<'_> {
     }
 
     /// Prints what was done, and what is left to do if nothing was refused.
-    pub(crate) fn finish(self, left_to_do: Vec<String>, output: OutputArgs, terminal: &mut Terminal) -> Ending {
+    pub(crate) fn finish(
+        self,
+        left_to_do: Vec<String>,
+        output: OutputArgs,
+        terminal: &mut Terminal,
+    ) -> Ending {
         let left_to_do = if self.are_done() { left_to_do } else { Vec::new() };
         let report = Report { object: self.opened.name(), steps: self.steps, left_to_do };
         output.output.print(terminal, &report, |terminal| {

@@ -3,8 +3,8 @@
 use std::{io, sync::Arc};
 
 use baton_apply::{
-    ApiError, Applier, Effect, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries, Verdict,
-    ownership::LAST_APPLIED,
+    ApiError, Applier, Effect, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries,
+    Verdict, ownership::LAST_APPLIED,
 };
 use baton_merge::server::Certainty;
 use clap::{Args, builder::TypedValueParser};
@@ -131,7 +131,9 @@ impl Writer {
         mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, Failure>,
     ) -> Result<Written, Failure> {
         match self.write(before.clone(), DryRun::Server, &mut request).await {
-            Err(Failure::Cluster(ClusterError::Forbidden { .. })) => self.write(before, DryRun::Client, request).await,
+            Err(Failure::Cluster(ClusterError::Forbidden { .. })) => {
+                self.write(before, DryRun::Client, request).await
+            }
             written => written,
         }
     }
@@ -156,7 +158,9 @@ impl Writer {
             let response = applier.send(&write.request, effect).await;
             let outcome = self.schemas.settle(&write, before.as_ref(), response, effect);
             match outcome {
-                Outcome::Stale { ref error, expected: false } if tries.are_guarded() && !error.is_ownership_conflict() => {
+                Outcome::Stale { ref error, expected: false }
+                    if tries.are_guarded() && !error.is_ownership_conflict() =>
+                {
                     tries.stale();
                     before = connection.find(&target).await?;
                 }
@@ -232,7 +236,9 @@ impl Written {
         let change = Changing { before, manager: self.write.request.manager(), secrecy };
         match (&self.outcome, &self.write.forecast) {
             // A dry run confirms no effects, but shows the object.
-            (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored))) if self.is_unstored(object) => {
+            (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored)))
+                if self.is_unstored(object) =>
+            {
                 change.rows(&stored.effects, object)
             }
             (Some(Outcome::Stored { object, effects, .. }), _) => change.rows(effects, object),

@@ -108,8 +108,7 @@ impl Schemas {
     ) -> Result<FieldSet<'a>, IntentError> {
         let resource = self.resource(&target.resource)?;
         let (schema, type_id, value) = (resource.schema(), resource.type_id(), live.value(arena)?);
-        let typed =
-            Typed::for_release(self.release(), arena, schema, type_id, value, Duplicates::Allowed)?;
+        let typed = Typed::for_release(self.release(), arena, schema, type_id, value, Duplicates::Allowed)?;
         Ok(typed.to_set()?)
     }
 }
@@ -158,7 +157,8 @@ fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Option<Jso
         }
         Value::List(items) => {
             let items = items.iter().filter_map(|item| {
-                let named = |is_exact| branches.iter().find(|branch| is_item(*item, &branch.element, is_exact));
+                let named =
+                    |is_exact| branches.iter().find(|branch| is_item(*item, &branch.element, is_exact));
                 let found = named(true).or_else(|| named(false))?;
                 let mut part = match found.element {
                     PathElement::Value(_) => return Some(item.to_json()),

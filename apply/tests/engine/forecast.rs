@@ -84,7 +84,9 @@ fn the_unforced_temporary_manager_gets_a_conflict_with_the_autoscaler() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("autoscaler", &with(5))]);
     let unforced = apply(&with(3), "temporary", false);
-    let Forecast::Conflicts(conflicts) = forecast(&unforced, Some(&live)) else { panic!("it would be stored") };
+    let Forecast::Conflicts(conflicts) = forecast(&unforced, Some(&live)) else {
+        panic!("it would be stored")
+    };
     assert_eq!(
         conflicts.to_string(),
         r#"Apply failed with 1 conflict: conflict with "autoscaler": .spec.replicas"#

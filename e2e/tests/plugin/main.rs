@@ -8,12 +8,7 @@
 mod page;
 mod world;
 
-use std::{
-    env, fs,
-    path::PathBuf,
-    process::ExitCode,
-    sync::Arc,
-};
+use std::{env, fs, path::PathBuf, process::ExitCode, sync::Arc};
 
 use baton_e2e::scenario::docs::WRITE_DOCS;
 use baton_testbed::{ControlPlane, Error, crd, workspace};
@@ -26,7 +21,7 @@ use world::World;
 const PAGES: [&str; 2] = ["docs/plugin.md", "e2e/tests/plugin/pages"];
 
 /// Without controllers, only sessions write to their objects.
-const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,clusterrole-aggregation-controller";
+const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller,clusterrole-aggregation-controller";
 
 /// Baton's CRD.
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
@@ -69,17 +64,21 @@ fn main() -> ExitCode {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (here, page) = (runtime.clone(), path.clone());
         trials.push(Trial::test(format!("in_process::{name}"), move || {
-            here.block_on(async { play(&page, World::in_process().await.map_err(|error| error.report())?).await })
+            here.block_on(async {
+                play(&page, World::in_process().await.map_err(|error| error.report())?).await
+            })
         }));
         let (here, control_plane) = (runtime.clone(), control_plane.clone());
         let real = Trial::test(format!("real::{name}"), move || {
             here.block_on(async {
                 let start = async || {
-                    let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+                    let control_plane =
+                        ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
                     crd::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
                     Ok(Arc::new(control_plane))
                 };
-                let control_plane = control_plane.get_or_try_init(start).await.map_err(|error: Error| error.report())?;
+                let control_plane =
+                    control_plane.get_or_try_init(start).await.map_err(|error: Error| error.report())?;
                 let world = World::real(control_plane).await.map_err(|error| error.report())?;
                 play(&path, world).await
             })

@@ -78,7 +78,8 @@ impl Page {
                     }
                     // It goes on while the next one runs.
                     Some(longer) => {
-                        let later = (next + 1..parts.len()).find(|at| matches!(parts[*at], Part::Command(..)));
+                        let later =
+                            (next + 1..parts.len()).find(|at| matches!(parts[*at], Part::Command(..)));
                         let Some(later) = later else { break };
                         let Part::Command(then, old_then) = &parts[later] else { break };
                         let (first, second) = world.run_both(longer, old, then, old_then).await?;

@@ -14,17 +14,17 @@ use std::{
 
 use anstream::StripStream;
 use baton_apiserver::{Actor, ApiServer, Serving};
-use baton_e2e::{apply, client_side_apply};
 use baton_crd::{Workload, workload_crd};
-use baton_testbed::{ControlPlane, Error, Namespace};
+use baton_e2e::{apply, client_side_apply};
+use baton_testbed::{ControlPlane, Error};
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
-use kubectl_baton::Terminal;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},
     core::Request,
 };
+use kubectl_baton::Terminal;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -44,7 +44,7 @@ pub struct World {
 
 enum Cluster {
     InProcess { clock: Arc<AtomicI64>, _serving: Serving },
-    Real { control_plane: Arc<ControlPlane>, namespace: Namespace },
+    Real { control_plane: Arc<ControlPlane>, namespace: String },
 }
 
 /// What a command wrote, and how it ended.
@@ -64,24 +64,26 @@ impl World {
             .start()
             .map_err(Error::parse("the server"))?;
         let client = server.client();
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-        let created = namespaces.patch(NAMESPACE, &PatchParams::apply("test"), &Patch::Apply(&namespace)).await;
-        created.map_err(Error::api("create the namespace"))?;
-        let serving = server.serve(([127, 0, 0, 1], 0).into()).await.map_err(Error::file("serve", "the server"))?;
+        create_namespace(&client, NAMESPACE).await?;
+        let serving =
+            server.serve(([127, 0, 0, 1], 0).into()).await.map_err(Error::file("serve", "the server"))?;
         let kubeconfig = serving.kubeconfig().replace("user: anybody}", "user: anybody, namespace: shop}");
         Self::of(Cluster::InProcess { clock, _serving: serving }, client, &kubeconfig)
     }
 
     pub async fn real(control_plane: &Arc<ControlPlane>) -> Result<Self, Error> {
-        let namespace = control_plane.namespace("plugin").await?;
+        // No longer than its column in a table.
+        static SESSIONS: AtomicI64 = AtomicI64::new(0);
+        let client = control_plane.admin().await?;
+        let namespace = format!("{NAMESPACE}-{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
+        create_namespace(&client, &namespace).await?;
         let path = control_plane.kubeconfig();
         let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
-        let mut kubeconfig: Value = serde_norway::from_str(&text).map_err(|error| Error::parse("kubeconfig")(error))?;
+        let mut kubeconfig: Value =
+            serde_norway::from_str(&text).map_err(|error| Error::parse("kubeconfig")(error))?;
         for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {
-            context["context"]["namespace"] = json!(namespace.name());
+            context["context"]["namespace"] = json!(namespace);
         }
-        let client = control_plane.admin().await?;
         let cluster = Cluster::Real { control_plane: control_plane.clone(), namespace };
         Self::of(cluster, client, &kubeconfig.to_string())
     }
@@ -106,7 +108,7 @@ impl World {
     fn namespace(&self) -> &str {
         match &self.cluster {
             Cluster::InProcess { .. } => NAMESPACE,
-            Cluster::Real { namespace, .. } => namespace.name(),
+            Cluster::Real { namespace, .. } => namespace,
         }
     }
 
@@ -153,6 +155,10 @@ impl World {
         let output = output
             .replace(&format!(" --kubeconfig {}", self.path("kubeconfig")), "")
             .replace(&self.path(""), "")
+            .replace(
+                &format!("{}   ", self.namespace()),
+                &format!("{NAMESPACE:0$}   ", self.namespace().len()),
+            )
             .replace(self.namespace(), NAMESPACE);
         let mut text = String::new();
         let mut rest = output.as_str();
@@ -161,7 +167,11 @@ impl World {
             let (before, from) = rest.split_at(start);
             text += before;
             let is_time = from.get(..TIME.len()).is_some_and(|time| time.parse::<Timestamp>().is_ok());
-            let end = if is_time { TIME.len() } else { from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len()) };
+            let end = if is_time {
+                TIME.len()
+            } else {
+                from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len())
+            };
             text += if is_time { TIME } else { &from[..end] };
             rest = &from[end..];
         }
@@ -184,6 +194,7 @@ impl World {
         let words = shlex::split(command).ok_or_else(|| Error::parse(command)("a quote is never closed"))?;
         let words = words.into_iter().map(|word| match self.folder.path().join(&word) {
             path if path.is_file() || path.is_dir() && word.ends_with('/') => path.display().to_string(),
+            _ if word == NAMESPACE => self.namespace().to_owned(),
             _ => word,
         });
         let words: Vec<String> = words.collect();
@@ -223,7 +234,7 @@ impl World {
 
     async fn kubectl(&self, args: &[&str], input: String) -> Result<Option<Ended>, Error> {
         if let Cluster::Real { control_plane, namespace } = &self.cluster {
-            let args = args.iter().copied().chain(["--namespace", namespace.name()]);
+            let args = args.iter().copied().chain(["--namespace", namespace]);
             let output = control_plane.kubectl_command(args)?.input(input).run().await?;
             let code = output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(255);
             return Ok(Some(Ended { output: output.stdout + &output.stderr, code }));
@@ -233,7 +244,8 @@ impl World {
 
     /// Does what kubectl does. Only what it reads is returned.
     async fn as_kubectl(&self, args: &[&str]) -> Result<Option<Ended>, Error> {
-        let params = |manager: &str| PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let params =
+            |manager: &str| PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         match args {
             ["apply", "--server-side", "-f", file, rest @ ..] => {
                 let (manager, force) = match rest {
@@ -244,7 +256,8 @@ impl World {
                 };
                 for mut object in objects(file)? {
                     object["metadata"]["namespace"] = json!(NAMESPACE);
-                    apply(&self.client, object, &PatchParams { force, ..PatchParams::apply(manager) }).await?;
+                    apply(&self.client, object, &PatchParams { force, ..PatchParams::apply(manager) })
+                        .await?;
                 }
                 Ok(None)
             }
@@ -252,7 +265,8 @@ impl World {
                 for status in objects(file)? {
                     let api: Api<Workload> = Api::namespaced(self.client.clone(), NAMESPACE);
                     let name = status["metadata"]["name"].as_str().unwrap_or_default();
-                    let applied = api.patch_status(name, &PatchParams::apply("kubectl"), &Patch::Apply(&status)).await;
+                    let applied =
+                        api.patch_status(name, &PatchParams::apply("kubectl"), &Patch::Apply(&status)).await;
                     applied.map_err(Error::api("apply the status"))?;
                 }
                 Ok(None)
@@ -277,12 +291,20 @@ impl World {
                 let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments");
                 let request = Request::new(path).get(name, &Default::default());
                 let request = request.map_err(|error| Error::parse("the request")(error))?;
-                let output = self.client.request_text(request).await.map_err(Error::api("read the Deployment"))?;
+                let output =
+                    self.client.request_text(request).await.map_err(Error::api("read the Deployment"))?;
                 Ok(Some(Ended { output, code: 0 }))
             }
             _ => Err(Error::parse("kubectl")(format!("no session does {args:?} yet"))),
         }
     }
+}
+
+async fn create_namespace(client: &Client, name: &str) -> Result<(), Error> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let api: Api<Namespace> = Api::all(client.clone());
+    let applied = api.patch(name, &PatchParams::apply("test"), &Patch::Apply(&namespace)).await;
+    applied.map(drop).map_err(Error::api("create the namespace"))
 }
 
 fn objects(file: &str) -> Result<Vec<Value>, Error> {

@@ -79,7 +79,10 @@ impl ClusterError {
     /// Whether the cluster is the reason, and not what was asked of it.
     pub(crate) fn is_of_the_cluster(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Forbidden { .. } | Self::Request { .. } | Self::Schemas { .. } => true,
+            Self::Unreachable { .. }
+            | Self::Forbidden { .. }
+            | Self::Request { .. }
+            | Self::Schemas { .. } => true,
             Self::Kubeconfig(_)
             | Self::Client(_)
             | Self::Reference(_)

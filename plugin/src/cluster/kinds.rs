@@ -1,12 +1,10 @@
 //! Which kinds a cluster serves, and which one a person means.
 
-use kube::{
-    core::{
-        ApiResource,
-        discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
-    },
-};
 use baton_apply::Target;
+use kube::core::{
+    ApiResource,
+    discovery::v2::{APIGroupDiscovery, APIResourceDiscovery},
+};
 
 use super::ClusterError;
 use crate::manifest::Manifest;

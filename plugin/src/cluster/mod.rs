@@ -13,8 +13,8 @@ use kube::{
     core::ApiResource,
 };
 
-pub(crate) use self::error::nearest;
 pub use self::error::ClusterError;
+pub(crate) use self::error::nearest;
 pub(crate) use self::kinds::{Kinds, Reference};
 use crate::view::quoted;
 
@@ -53,14 +53,16 @@ impl ClusterArgs {
             ("--kubeconfig", kubeconfig),
             ("--as", user),
         ];
-        let flags = flags.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(&value?))));
+        let flags =
+            flags.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(&value?))));
         flags.collect()
     }
 }
 
 /// A duration as kubectl's flags have it.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let span: jiff::SignedDuration = text.parse().map_err(|_| "expected a duration such as 30s or 1m".to_owned())?;
+    let span: jiff::SignedDuration =
+        text.parse().map_err(|_| "expected a duration such as 30s or 1m".to_owned())?;
     span.try_into().map_err(|_| "a duration can't be negative".to_owned())
 }
 
@@ -99,7 +101,8 @@ impl Connection {
                 self.client.list_api_groups_aggregated()
             )
         };
-        let (core, groups) = bounded(self.limit, lists).await.map_err(|error| self.failed("read the kinds", error))?;
+        let (core, groups) =
+            bounded(self.limit, lists).await.map_err(|error| self.failed("read the kinds", error))?;
         Ok(Kinds::of(core.items.into_iter().chain(groups.items)))
     }
 

@@ -11,7 +11,7 @@ use crate::{
     cluster::ClusterArgs,
     failure::{Ending, Exit, Failure},
     intents::IntentArgs,
-    view::{BOLD, Change, ChangeKind, CYAN, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, printable},
+    view::{BOLD, CYAN, Change, ChangeKind, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, printable},
     write::{DryRun, Written, WrittenReport},
 };
 
@@ -50,13 +50,16 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
             write: writer.predict(intent.request(live, manager, false), live),
             outcome: None,
         };
-        let forced = writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
+        let forced =
+            writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
         texts.push(text(&intent.target, live, &forced)?);
         let forced = forced.report(DryRun::Client);
         reports.push(WrittenReport { certainty: forced.certainty, ..plain.report(DryRun::Client) });
     }
     let is_different = |(report, text): (&WrittenReport, &String)| {
-        !text.is_empty() || !matches!(report.result, "changed" | "unchanged") || report.changes.iter().any(told)
+        !text.is_empty()
+            || !matches!(report.result, "changed" | "unchanged")
+            || report.changes.iter().any(told)
     };
     let differs = reports.iter().zip(&texts).any(is_different);
     args.output.output.print(terminal, &reports, |terminal| {
@@ -83,7 +86,11 @@ fn told(change: &Change) -> bool {
 }
 
 /// The difference of an object as YAML; empty if there is none.
-fn text(target: &baton_apply::Target, before: Option<&LiveObject>, written: &Written) -> Result<String, Failure> {
+fn text(
+    target: &baton_apply::Target,
+    before: Option<&LiveObject>,
+    written: &Written,
+) -> Result<String, Failure> {
     let secrecy = Secrecy::of(&target.resource);
     let yaml = |object: Option<&LiveObject>| match object {
         None => Ok(String::new()),

@@ -62,7 +62,10 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
     if let Some(manager) = &release_from
         && !owners.iter().any(|owner| owner.applies() && owner.manager == *manager)
     {
-        return Err(Failure::Input(format!("{manager} doesn't apply {path}; its owners: {}", labels(&owners))));
+        return Err(Failure::Input(format!(
+            "{manager} doesn't apply {path}; its owners: {}",
+            labels(&owners)
+        )));
     }
     let mut steps = opened.steps(dry_run);
     steps

@@ -134,7 +134,11 @@ async fn opened(
 }
 
 /// As `kubectl apply --server-side` does it for an object that was applied client-side.
-async fn to_server_side(steps: &mut Steps<'_>, opened: &Opened, manager: &str) -> Result<Option<String>, Failure> {
+async fn to_server_side(
+    steps: &mut Steps<'_>,
+    opened: &Opened,
+    manager: &str,
+) -> Result<Option<String>, Failure> {
     let version = &opened.target.resource.api_version;
     let migration = |live: &LiveObject| {
         Migration::to(manager, live, version, is_client_side_apply)
@@ -142,7 +146,8 @@ async fn to_server_side(steps: &mut Steps<'_>, opened: &Opened, manager: &str) -
     };
     migration(&steps.live)?;
     let annotation = steps.live.annotations().get(LAST_APPLIED).cloned();
-    let is_kept = owners(&steps.live, LAST_APPLIED_PATH).iter().any(|owner| owner.manager == KEEPS_LAST_APPLIED);
+    let is_kept =
+        owners(&steps.live, LAST_APPLIED_PATH).iter().any(|owner| owner.manager == KEEPS_LAST_APPLIED);
     if let Some(annotation) = annotation.filter(|_| manager == KUBECTL && !is_kept) {
         steps
             .write(format!("{KEEPS_LAST_APPLIED} applies the annotation of client-side apply"), |live| {
@@ -166,7 +171,11 @@ async fn to_server_side(steps: &mut Steps<'_>, opened: &Opened, manager: &str) -
 }
 
 /// Prepares an object for `kubectl apply` without `--server-side`.
-async fn to_client_side(steps: &mut Steps<'_>, opened: &Opened, manager: &str) -> Result<Option<String>, Failure> {
+async fn to_client_side(
+    steps: &mut Steps<'_>,
+    opened: &Opened,
+    manager: &str,
+) -> Result<Option<String>, Failure> {
     steps
         .write(format!("what {manager} has applied is put into the annotation of client-side apply"), |live| {
             let applied = last_applied(opened, live, manager)?;
@@ -209,7 +218,12 @@ fn last_applied(opened: &Opened, live: &LiveObject, manager: &str) -> Result<Str
     Ok(format!("{intent}\n"))
 }
 
-async fn rename(steps: &mut Steps<'_>, opened: &Opened, old: &str, new: &str) -> Result<Option<String>, Failure> {
+async fn rename(
+    steps: &mut Steps<'_>,
+    opened: &Opened,
+    old: &str,
+    new: &str,
+) -> Result<Option<String>, Failure> {
     let is_old = |entry: &Json| entry.get("manager").and_then(Json::as_str) == Some(old);
     steps
         .write(format!("what {old} owns passes to {new}"), |live| {

@@ -75,7 +75,11 @@ fn read(file: &Path) -> Result<LiveObject, Failure> {
 
 fn secrecy(live: &LiveObject) -> Secrecy {
     let text = |name: &str| live.get(&[name]).and_then(Json::as_str);
-    if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) { Secrecy::Secret } else { Secrecy::Usual }
+    if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
+        Secrecy::Secret
+    } else {
+        Secrecy::Usual
+    }
 }
 
 /// What identifies an object in a result.
@@ -160,7 +164,8 @@ impl<'a> Tree<'_, 'a> {
             let own = first.path.elements();
             let is_beside = |field: &&Field<'a>| field.path.elements().starts_with(&own[..=above]);
             let (group, rest) = fields.split_at(fields.iter().take_while(is_beside).count());
-            let has_it = |end: usize| group.iter().all(|field| field.path.elements().starts_with(&own[..end]));
+            let has_it =
+                |end: usize| group.iter().all(|field| field.path.elements().starts_with(&own[..end]));
             let shared = (above + 1..=own.len()).rev().find(|end| has_it(*end)).unwrap_or(own.len());
             let name = fieldpath::Path::new(&own[above..shared]).to_string();
             let name = format!("{:indent$}{name}", "", indent = INDENTATION * depth);

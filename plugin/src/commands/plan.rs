@@ -54,8 +54,11 @@ pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Te
     for child in &plan {
         changes.push(of_child(child, &connection, &kinds, &target).await?);
     }
-    let reports: Vec<_> =
-        plan.iter().zip(&changes).map(|(child, changes)| json!({"child": child, "changes": changes})).collect();
+    let reports: Vec<_> = plan
+        .iter()
+        .zip(&changes)
+        .map(|(child, changes)| json!({"child": child, "changes": changes}))
+        .collect();
     args.output.output.print(terminal, &reports, |terminal| {
         for (child, changes) in plan.iter().zip(&changes) {
             head(child, terminal)?;

@@ -41,14 +41,19 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
     let opened = Opened::new(&args.object, cluster).await?;
     if dry_run == DryRun::None && !args.yes {
         let managers = opened.live.managers().join(", ");
-        let question = format!("Clear who owns the fields of {}? Its managers are {managers}.", opened.name());
+        let question =
+            format!("Clear who owns the fields of {}? Its managers are {managers}.", opened.name());
         match terminal.confirms(&question)? {
             Some(true) => {}
             Some(false) => {
                 writeln!(terminal.out, "Nothing was changed.")?;
                 return Ok(Exit::Done);
             }
-            None => return Err(Failure::Input("nobody can be asked: add --yes to clear the managedFields".to_owned())),
+            None => {
+                return Err(Failure::Input(
+                    "nobody can be asked: add --yes to clear the managedFields".to_owned(),
+                ));
+            }
         }
     }
     let mut steps = opened.steps(dry_run);

@@ -53,9 +53,9 @@ pub(super) async fn share(
     manager: &str,
 ) -> Result<String, Failure> {
     let (path, value) = Opened::at(&steps.live, query, |owners, path| {
-        let value = path.find(owners.object).ok_or_else(|| {
-            Failure::Input(format!("{path} has no value to share"))
-        })?;
+        let value = path
+            .find(owners.object)
+            .ok_or_else(|| Failure::Input(format!("{path} has no value to share")))?;
         Ok((path.to_string(), baton_apply::shown(path, value)))
     })?;
     steps

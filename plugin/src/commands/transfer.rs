@@ -2,7 +2,10 @@
 
 use clap::Args;
 
-use super::{release::{owned, release}, share::share};
+use super::{
+    release::{owned, release},
+    share::share,
+};
 use crate::{
     Terminal,
     cluster::{ClusterArgs, Reference},

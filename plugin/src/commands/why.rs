@@ -109,10 +109,17 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
 fn reason(value: Option<Value<'_>>, owners: &[Manager]) -> String {
     match (value, owners) {
         (None, []) => "Nobody owns it, and it has no value.".to_owned(),
-        (None, _) => "Its owners have set it to a value that the server doesn't store, such as false or 0.".to_owned(),
-        (Some(_), []) => "Nobody owns it: the server filled it in, or it was written before owners were recorded.".to_owned(),
+        (None, _) => {
+            "Its owners have set it to a value that the server doesn't store, such as false or 0.".to_owned()
+        }
+        (Some(_), []) => {
+            "Nobody owns it: the server filled it in, or it was written before owners were recorded."
+                .to_owned()
+        }
         (Some(_), [owner]) => format!("{} set it{}.", owner.label(), at(owner)),
-        (Some(_), [last, ..]) => format!("{} owners agree on it; {} wrote last{}.", owners.len(), last.label(), at(last)),
+        (Some(_), [last, ..]) => {
+            format!("{} owners agree on it; {} wrote last{}.", owners.len(), last.label(), at(last))
+        }
     }
 }
 
@@ -121,7 +128,12 @@ fn at(owner: &Manager) -> String {
 }
 
 /// What happens if this owner drops the field.
-async fn dropped(opened: &Opened, owner: &Manager, query: &FieldQuery, owners: &[Manager]) -> Result<Dropped, Failure> {
+async fn dropped(
+    opened: &Opened,
+    owner: &Manager,
+    query: &FieldQuery,
+    owners: &[Manager],
+) -> Result<Dropped, Failure> {
     let manager = owner.label();
     if !owner.applies() {
         let why = "it doesn't apply the field: what it doesn't write stays".to_owned();
@@ -138,16 +150,21 @@ async fn dropped(opened: &Opened, owner: &Manager, query: &FieldQuery, owners: &
     let written = opened.writer.try_out(Some(opened.live.clone()), async |_| Ok(request.clone())).await?;
     let confirmed = written.outcome.is_some();
     let Some(after) = written.after() else {
-        let why = written.report(DryRun::Server).message.unwrap_or_else(|| "the server refuses it".to_owned());
+        let why =
+            written.report(DryRun::Server).message.unwrap_or_else(|| "the server refuses it".to_owned());
         return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed });
     };
     let secrecy = Secrecy::of(&opened.target.resource);
     let [had, has] = [&opened.live, after].map(|object| Opened::value(object, query, secrecy));
     let others: Vec<_> = owners.iter().filter(|other| *other != owner).map(Manager::label).collect();
     let (result, why) = match (&had, &has) {
-        (Some(had), Some(has)) if had == has && others.is_empty() => (Fate::Stays, "the server keeps it, or gives it the same default".to_owned()),
+        (Some(had), Some(has)) if had == has && others.is_empty() => {
+            (Fate::Stays, "the server keeps it, or gives it the same default".to_owned())
+        }
         (Some(had), Some(has)) if had == has => (Fate::Stays, format!("{} owns it too", others.join(", "))),
-        (Some(_), Some(_)) if others.is_empty() => (Fate::Resets, "the server fills in its default".to_owned()),
+        (Some(_), Some(_)) if others.is_empty() => {
+            (Fate::Resets, "the server fills in its default".to_owned())
+        }
         (Some(_), Some(_)) => (Fate::Changes, format!("a part of it has no other owner than {manager}")),
         (_, None) => (Fate::Goes, "nobody else owns it".to_owned()),
         (None, Some(_)) => (Fate::Resets, "the server fills in its default".to_owned()),

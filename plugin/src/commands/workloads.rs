@@ -6,8 +6,7 @@ use kube::ResourceExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Terminal,
-    baton,
+    Terminal, baton,
     cluster::{ClusterArgs, Connection},
     failure::{Ending, Exit},
     view::{BOLD, CYAN, Cell, GREEN, OutputArgs, PLAIN, RED, Table, YELLOW},
@@ -96,8 +95,16 @@ pub(crate) async fn run(args: WorkloadsArgs, cluster: &ClusterArgs, terminal: &m
         if rows.is_empty() {
             return writeln!(terminal.out, "No Workloads.");
         }
-        let mut table =
-            Table::new(["NAMESPACE", "NAME", "REPLICAS", "HELD BY", "PHASE", "TAKEOVERS", "CONTENDED", "PLAN"]);
+        let mut table = Table::new([
+            "NAMESPACE",
+            "NAME",
+            "REPLICAS",
+            "HELD BY",
+            "PHASE",
+            "TAKEOVERS",
+            "CONTENDED",
+            "PLAN",
+        ]);
         rows.iter().for_each(|row| table.row(cells(row)));
         table.write(&mut *terminal.out, "")
     })?;

@@ -60,7 +60,10 @@ fn position(items: &[Json], element: &PathElement<'_>) -> Option<usize> {
             let is_it = |item: &Json, is_exact: bool| {
                 keys.iter().all(|(name, key)| item.get(name).map_or(!is_exact, |own| is_equal(own, key)))
             };
-            items.iter().position(|item| is_it(item, true)).or_else(|| items.iter().position(|item| is_it(item, false)))
+            items
+                .iter()
+                .position(|item| is_it(item, true))
+                .or_else(|| items.iter().position(|item| is_it(item, false)))
         }
         PathElement::Value(value) => items.iter().position(|item| is_equal(item, value)),
         PathElement::Index(index) => usize::try_from(*index).ok().filter(|index| *index < items.len()),

@@ -168,7 +168,10 @@ impl Intent {
         };
         let live = live.map_or(Value::Null, |live| live.object);
         act(path, live).ok_or_else(|| {
-            Failure::Input(format!("neither the manifest of {} nor the object has {path}", name_of(&self.target)))
+            Failure::Input(format!(
+                "neither the manifest of {} nor the object has {path}",
+                name_of(&self.target)
+            ))
         })
     }
 

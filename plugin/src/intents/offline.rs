@@ -85,7 +85,8 @@ impl Offline {
         for file in crds {
             for definition in manifest::of_file(file)? {
                 let resources = Resources::from_crd(&definition.object);
-                let resources = resources.map_err(|source| OfflineError::Definition { path: definition.file, source })?;
+                let resources =
+                    resources.map_err(|source| OfflineError::Definition { path: definition.file, source })?;
                 let resources = Arc::new(resources);
                 let group = definition.object["spec"]["group"].as_str().unwrap_or_default();
                 let versions = definition.object["spec"]["versions"].as_array();
@@ -115,12 +116,17 @@ impl Offline {
 
     pub(super) fn find(&self, target: &Target) -> Option<&LiveObject> {
         self.objects.iter().find(|live| {
-            is_of_kind(live, &target.resource) && live.name_any() == target.name && live.namespace() == target.namespace
+            is_of_kind(live, &target.resource)
+                && live.name_any() == target.name
+                && live.namespace() == target.namespace
         })
     }
 
     /// The schemas of these kinds, as far as they are known.
-    pub(super) fn schemas<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> Result<Schemas, OfflineError> {
+    pub(super) fn schemas<'t>(
+        &self,
+        targets: impl Iterator<Item = &'t Target>,
+    ) -> Result<Schemas, OfflineError> {
         let mut documents = self.custom.clone();
         for path in targets.map(|target| document_path(&target.resource)) {
             let is_it = |(name, _): &&(&str, &[u8])| name.replace('_', "/") == path;

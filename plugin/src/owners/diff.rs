@@ -57,7 +57,9 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
         *paths.entry(field.path).or_default() |= field.has_fields;
     }
     let moves = paths.into_iter().filter_map(|(path, has_fields)| {
-        let value = |owners: &Owners<'_>| path.find(owners.object).filter(|_| !has_fields).map(|value| shown(secrecy, path, value));
+        let value = |owners: &Owners<'_>| {
+            path.find(owners.object).filter(|_| !has_fields).map(|value| shown(secrecy, path, value))
+        };
         let [had, have] = [before.at(path), after.at(path)];
         let without = |these: &[&Manager], those: &[&Manager]| -> Vec<Manager> {
             let is_among = |one: &&&Manager| those.iter().any(|other| other.identity() == one.identity());

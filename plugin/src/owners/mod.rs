@@ -69,7 +69,12 @@ impl Manager {
     /// As cells of a table: manager, operation, subresource, last write.
     pub(crate) fn cells(&self) -> [Cell; 4] {
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned()).into();
-        [Cell::new(&self.manager, CYAN), self.operation.clone().into(), or_dash(&self.subresource), or_dash(&self.time)]
+        [
+            Cell::new(&self.manager, CYAN),
+            self.operation.clone().into(),
+            or_dash(&self.subresource),
+            or_dash(&self.time),
+        ]
     }
 
     /// What the server keeps entries apart by. An applier is the same in each version.
@@ -100,7 +105,8 @@ impl<'a> Owners<'a> {
             if entries[position + 1..].iter().any(|(later, _)| later.identity() == manager.identity()) {
                 continue;
             }
-            let fields = entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
+            let fields =
+                entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
             managers.push(manager.clone());
             sets.push(fields.unwrap_or_default());
         }
@@ -143,8 +149,8 @@ impl<'a> Owners<'a> {
         let elements = path.elements();
         let prefixes = (1..elements.len()).map(|end| Path::new(&elements[..end]));
         let owned = self.owned();
-        prefixes.filter(|above| owned.contains(above)).find(|above| {
-            above.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
-        })
+        prefixes
+            .filter(|above| owned.contains(above))
+            .find(|above| above.elements().iter().fold(owned, |set, element| set.below(element)).is_empty())
     }
 }

@@ -49,7 +49,9 @@ impl<'a> Walk<'_, 'a> {
         let mut children: Vec<(PathElement<'a>, Option<Value<'a>>)> = Vec::new();
         match value {
             Some(Value::Map(map)) => {
-                children.extend(map.members().iter().map(|(name, value)| (PathElement::Field(name), Some(*value))));
+                children.extend(
+                    map.members().iter().map(|(name, value)| (PathElement::Field(name), Some(*value))),
+                );
             }
             Some(Value::List(items)) => children.extend(items.iter().zip(0..).map(|(item, index)| {
                 let named = name_among(*item, owned.iter().copied());
@@ -83,7 +85,8 @@ impl<'a> Walk<'_, 'a> {
         }
         // Without an owner, a map is looked into and a list isn't: its items have no names.
         let has_fields = !below.is_empty()
-            || (owners.is_empty() && value.and_then(|value| value.as_map()).is_some_and(|map| !map.is_empty()));
+            || (owners.is_empty()
+                && value.and_then(|value| value.as_map()).is_some_and(|map| !map.is_empty()));
         let is_item = !matches!(element, PathElement::Field(_));
         if !has_fields || !owners.is_empty() || is_item {
             let path = Path::new(self.owners.arena.list(self.path.iter().copied()));

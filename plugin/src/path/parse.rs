@@ -35,7 +35,9 @@ fn fields_v1(text: &str) -> Result<Vec<Step>, String> {
             Ok(Step::Keys(keys.iter().map(|(name, value)| ((*name).to_owned(), plain(*value))).collect()))
         }
         PathElement::Value(value) => Ok(Step::Value(plain(value))),
-        PathElement::Index(index) => usize::try_from(index).map(Step::Index).map_err(|_| "a negative index".to_owned()),
+        PathElement::Index(index) => {
+            usize::try_from(index).map(Step::Index).map_err(|_| "a negative index".to_owned())
+        }
         PathElement::Nameless => Err("an element without a name".to_owned()),
     };
     path.elements().iter().map(step).collect()

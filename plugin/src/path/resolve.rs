@@ -76,11 +76,7 @@ impl<'a> Here<'a> {
     }
 
     /// The member whose name is made of the most of these steps, with dots between them.
-    fn longest_name<'s>(
-        self,
-        arena: &'a Arena,
-        steps: &'s [Step],
-    ) -> Option<(PathElement<'a>, &'s [Step])> {
+    fn longest_name<'s>(self, arena: &'a Arena, steps: &'s [Step]) -> Option<(PathElement<'a>, &'s [Step])> {
         let names = steps.iter().map_while(|step| match step {
             Step::Name(name) => Some(name.as_str()),
             _ => None,
@@ -104,7 +100,8 @@ impl<'a> Here<'a> {
     /// The item at a position, as managers name it.
     fn at(self, index: usize) -> Option<PathElement<'a>> {
         let item = *self.items().get(index)?;
-        name_among(item, self.names().iter().copied()).or_else(|| Some(PathElement::Index(index.try_into().ok()?)))
+        name_among(item, self.names().iter().copied())
+            .or_else(|| Some(PathElement::Index(index.try_into().ok()?)))
     }
 
     fn item(self, text: &str) -> Option<PathElement<'a>> {
@@ -165,7 +162,12 @@ pub(crate) fn name_among<'a>(
     })
 }
 
-fn no_such_field<'a>(query: &FieldQuery, arena: &'a Arena, object: Value<'a>, owned: FieldSet<'a>) -> PathError {
+fn no_such_field<'a>(
+    query: &FieldQuery,
+    arena: &'a Arena,
+    object: Value<'a>,
+    owned: FieldSet<'a>,
+) -> PathError {
     let typed = query.text.to_lowercase();
     let last = query.steps.last();
     let mut similar: Vec<_> = every_path(arena, object, owned)

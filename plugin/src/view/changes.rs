@@ -74,7 +74,8 @@ impl Changing<'_> {
         let arena = Arena::new();
         let had = self.before.map(|before| Owners::of(&arena, before));
         let have = Owners::of(&arena, after);
-        let [old, new] = [had.as_ref(), Some(&have)].map(|owners| owners.map(|owners| Values::of(owners, self.secrecy)));
+        let [old, new] =
+            [had.as_ref(), Some(&have)].map(|owners| owners.map(|owners| Values::of(owners, self.secrecy)));
         let value = |values: &Option<Values<'_>>, path: &FieldPath| values.as_ref()?.at(path);
         let from = |path: &FieldPath| {
             effects.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect()
@@ -86,14 +87,19 @@ impl Changing<'_> {
             new: value(&new, path),
             from: from(path),
         };
-        let written = effects.sets.iter().chain(&effects.removes).chain(effects.takes.iter().map(|take| &take.path));
+        let written =
+            effects.sets.iter().chain(&effects.removes).chain(effects.takes.iter().map(|take| &take.path));
         let mut changes: Vec<Change> = Vec::new();
         for path in written {
             let written = change(ChangeKind::Changed, path);
             let kind = match (&written.old, &written.new) {
                 (None, _) => ChangeKind::Added,
                 (Some(_), None) => ChangeKind::Removed,
-                (Some(old), Some(new)) if old == new && written.from.is_empty() && effects.removes.contains(path) => continue,
+                (Some(old), Some(new))
+                    if old == new && written.from.is_empty() && effects.removes.contains(path) =>
+                {
+                    continue;
+                }
                 (Some(_), Some(_)) => ChangeKind::Changed,
             };
             if !changes.iter().any(|known| known.path == written.path) {
@@ -132,7 +138,8 @@ impl Change {
         let mut changes: Vec<Self> = Vec::new();
         for conflict in &conflicts.fields {
             let path = conflict.path.to_string();
-            let subresource = conflict.subresource.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            let subresource =
+                conflict.subresource.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
             let manager = match (conflict.operation.as_str(), subresource.as_str()) {
                 ("Apply", "") => conflict.manager.clone(),
                 (operation, subresource) => format!("{} ({operation}{subresource})", conflict.manager),
@@ -144,7 +151,9 @@ impl Change {
             let is_data = path.starts_with(".data") || path.starts_with(".stringData");
             let value = |value: &Option<String>| {
                 let hidden = secrecy == Secrecy::Secret && is_data;
-                value.as_ref().map(|value| if hidden { super::HIDDEN.to_owned() } else { super::shortened(value) })
+                value
+                    .as_ref()
+                    .map(|value| if hidden { super::HIDDEN.to_owned() } else { super::shortened(value) })
             };
             changes.push(Self {
                 change: ChangeKind::Conflict,
@@ -173,12 +182,7 @@ impl Change {
             _ if from.is_empty() => String::new(),
             _ => format!("taken from {from}"),
         };
-        table.row([
-            Cell::new(mark, style),
-            Cell::new(&self.path, style),
-            values.into(),
-            note.into(),
-        ]);
+        table.row([Cell::new(mark, style), Cell::new(&self.path, style), values.into(), note.into()]);
     }
 }
 

@@ -4,7 +4,10 @@ mod changes;
 mod table;
 
 use anstyle::{AnsiColor, Style};
-use baton_merge::{fieldpath::{Path, PathElement}, value::Value};
+use baton_merge::{
+    fieldpath::{Path, PathElement},
+    value::Value,
+};
 use clap::{Args, ValueEnum};
 use kube::core::ApiResource;
 use serde::Serialize;

@@ -9,11 +9,9 @@ use baton_merge::Arena;
 use clap::Args;
 use futures::TryStreamExt as _;
 use jiff::{Timestamp, Unit};
-use kube::{
-    runtime::{
-        WatchStreamExt as _,
-        watcher::{self, watch_object},
-    },
+use kube::runtime::{
+    WatchStreamExt as _,
+    watcher::{self, watch_object},
 };
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
@@ -132,7 +130,9 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
             Ok(Some(state)) => state,
             Ok(None) => return Ok(Exit::Done),
             Err(error) => match refusal(error) {
-                Some(error) => return Err(connection.failed(format!("watch {}", name_of(&target)), error).into()),
+                Some(error) => {
+                    return Err(connection.failed(format!("watch {}", name_of(&target)), error).into());
+                }
                 // It is watched again after a while.
                 None => continue,
             },
@@ -140,8 +140,12 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
         let now = at(Timestamp::now());
         let lines = match (&last, &state) {
             (Some(before), Some(after)) => moves.between(before, after, &now),
-            (Some(_), None) => vec![Line { time: now, what: What::Note { note: "the object was deleted".to_owned() } }],
-            (None, Some(_)) => vec![Line { time: now, what: What::Note { note: "the object was created".to_owned() } }],
+            (Some(_), None) => {
+                vec![Line { time: now, what: What::Note { note: "the object was deleted".to_owned() } }]
+            }
+            (None, Some(_)) => {
+                vec![Line { time: now, what: What::Note { note: "the object was created".to_owned() } }]
+            }
             (None, None) => Vec::new(),
         };
         lines.iter().try_for_each(|line| printer.print(line))?;
@@ -154,7 +158,9 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
 
 /// The server's refusal, which doesn't pass by trying again.
 fn refusal(error: watcher::Error) -> Option<ApiError> {
-    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else { return None };
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
+        return None;
+    };
     match error {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => Some(ApiError::Response(status)),
         _ => None,
@@ -181,15 +187,21 @@ impl Printer<'_> {
                 What::Move(one) => {
                     let (from, to) = (labels(&one.lost), labels(&one.gained));
                     let value = one.values();
-                    writeln!(out, "{DIM}{}{DIM:#}  {CYAN}{}{CYAN:#}  {from} → {to}  {value}", line.time, one.path)?;
+                    writeln!(
+                        out,
+                        "{DIM}{}{DIM:#}  {CYAN}{}{CYAN:#}  {from} → {to}  {value}",
+                        line.time, one.path
+                    )?;
                 }
             },
             Format::Json => {
-                let text = serde_json::to_string(line).map_err(|error| Failure::Format("JSON", error.into()))?;
+                let text =
+                    serde_json::to_string(line).map_err(|error| Failure::Format("JSON", error.into()))?;
                 writeln!(out, "{text}")?;
             }
             Format::Yaml => {
-                let text = serde_norway::to_string(line).map_err(|error| Failure::Format("YAML", error.into()))?;
+                let text =
+                    serde_norway::to_string(line).map_err(|error| Failure::Format("YAML", error.into()))?;
                 write!(out, "---\n{text}")?;
             }
         }

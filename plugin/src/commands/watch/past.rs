@@ -95,12 +95,15 @@ impl AuditEvent {
 
 /// What audit logs tell of an object. Only the log of a policy that records responses tells which fields changed hands; of other
 /// writes it tells who did them.
-pub(super) fn of_audit_logs(files: &[PathBuf], target: &Target, moves: &Moves<'_>) -> Result<Vec<Line>, Failure> {
+pub(super) fn of_audit_logs(
+    files: &[PathBuf],
+    target: &Target,
+    moves: &Moves<'_>,
+) -> Result<Vec<Line>, Failure> {
     let (mut lines, mut last) = (Vec::new(), None);
     for file in files {
-        of_audit_log(file, target, moves, &mut last, &mut lines).map_err(|source| {
-            ManifestError::Read { path: file.display().to_string(), source }
-        })?;
+        of_audit_log(file, target, moves, &mut last, &mut lines)
+            .map_err(|source| ManifestError::Read { path: file.display().to_string(), source })?;
     }
     Ok(lines)
 }
