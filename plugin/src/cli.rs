@@ -50,6 +50,11 @@ enum Command {
     Watch(c::watch::WatchArgs),
     Workloads(c::workloads::WorkloadsArgs),
     Plan(c::plan::PlanArgs),
+    Completion(c::completion::CompletionArgs),
+    #[command(name = "__complete", hide = true)]
+    Complete(c::completion::CompleteArgs),
+    #[command(hide = true)]
+    Manual(c::completion::ManualArgs),
 }
 
 impl Cli {
@@ -70,11 +75,14 @@ impl Cli {
             Command::Watch(args) => c::watch::run(args, &cluster, terminal).await,
             Command::Workloads(args) => c::workloads::run(args, &cluster, terminal).await,
             Command::Plan(args) => c::plan::run(args, &cluster, terminal).await,
+            Command::Completion(args) => c::completion::run(&args, terminal),
+            Command::Complete(args) => c::completion::complete(args, terminal),
+            Command::Manual(args) => c::completion::manual(&args),
         }
     }
 }
 
 /// The command line, for manual pages and completion.
-pub fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     Cli::command()
 }

@@ -36,8 +36,8 @@ use clap::{Parser as _, error::ErrorKind};
 
 use crate::{cli::Cli, failure::Exit, view::RED};
 pub use crate::{
-    cli::command, cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError,
-    path::PathError, terminal::Terminal,
+    cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError, path::PathError,
+    terminal::Terminal,
 };
 
 /// Runs a command line, whose first argument is the program's name. Returns the exit code:

@@ -47,7 +47,7 @@ impl Opened {
 
     /// Writes to it, each for the object that the one before leaves.
     pub(crate) fn steps(&self, dry_run: DryRun) -> Steps<'_> {
-        Steps { opened: self, dry_run, live: self.live.clone(), steps: Vec::new(), exit: Exit::Done }
+        Steps { opened: self, dry_run, live: self.live.clone(), done: Vec::new(), exit: Exit::Done }
     }
 
     /// Does something with a path that a person means in a state of the object. The field has owners of its own, or none.
@@ -102,7 +102,7 @@ impl Opened {
         let arena = Arena::new();
         let owners = Owners::of(&arena, live);
         let version = &self.target.resource.api_version;
-        let own = owners.managers.iter().find(|own| own.applies() && own.manager == manager);
+        let own = owners.managers.iter().find(|own| own.applies() && own.name == manager);
         if let Some(own) = own.filter(|own| own.api_version != *version) {
             return Err(Failure::Input(format!(
                 "{manager} has applied as {}, and this is {version}: name the object in that version",
@@ -131,7 +131,7 @@ pub(crate) struct Steps<'o> {
     dry_run: DryRun,
     /// The object after the last one.
     pub(crate) live: LiveObject,
-    steps: Vec<Step>,
+    done: Vec<Step>,
     exit: Exit,
 }
 
@@ -140,7 +140,8 @@ pub(crate) struct Steps<'o> {
 #[serde(rename_all = "camelCase")]
 struct Step {
     /// What it does, in words.
-    step: String,
+    #[serde(rename = "step")]
+    what: String,
     #[serde(flatten)]
     written: WrittenReport,
     /// Which fields change hands.
@@ -169,7 +170,7 @@ impl Steps<'_> {
         }
         // The server tries each write alone, so that it doesn't see those before.
         let dry_run = match self.dry_run {
-            DryRun::Server if !self.steps.is_empty() => DryRun::Client,
+            DryRun::Server if !self.done.is_empty() => DryRun::Client,
             dry_run => dry_run,
         };
         let gone = || Failure::Input(format!("{} is gone", self.opened.name()));
@@ -184,7 +185,7 @@ impl Steps<'_> {
             let arena = Arena::new();
             moves(&Owners::of(&arena, &self.live), &Owners::of(&arena, after), secrecy)
         });
-        self.steps.push(Step { step: step.into(), written: report, moves: moves.unwrap_or_default() });
+        self.done.push(Step { what: step.into(), written: report, moves: moves.unwrap_or_default() });
         if let Some(after) = after {
             self.live = after;
         }
@@ -204,11 +205,11 @@ impl Steps<'_> {
         terminal: &mut Terminal,
     ) -> Ending {
         let left_to_do = if self.are_done() { left_to_do } else { Vec::new() };
-        let report = Report { object: self.opened.name(), steps: self.steps, left_to_do };
+        let report = Report { object: self.opened.name(), steps: self.done, left_to_do };
         output.output.print(terminal, &report, |terminal| {
             writeln!(terminal.out, "{BOLD}{}{BOLD:#}", report.object)?;
-            for (index, Step { step, written, moves }) in report.steps.iter().enumerate() {
-                write!(terminal.out, "{}. {step}: ", index + 1)?;
+            for (index, Step { what, written, moves }) in report.steps.iter().enumerate() {
+                write!(terminal.out, "{}. {what}: ", index + 1)?;
                 written.write_result(terminal)?;
                 moves_table(moves).write(&mut *terminal.out, "   ")?;
                 written.write_notes(terminal, "   ")?;

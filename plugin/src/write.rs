@@ -180,9 +180,10 @@ impl Writer {
 pub(crate) fn guard(live: &LiveObject, manager: &str) -> Guard {
     // The server keeps the annotation of client-side apply up to date with what `kubectl` applies, as it is, with its guards:
     // `lastAppliedManager` in k8s.io/apimachinery's managedfields.
-    match manager == KUBECTL && live.annotations().contains_key(LAST_APPLIED) {
-        true => Guard::Nothing,
-        false => Guard::Unchanged(live.revision()),
+    if manager == KUBECTL && live.annotations().contains_key(LAST_APPLIED) {
+        Guard::Nothing
+    } else {
+        Guard::Unchanged(live.revision())
     }
 }
 
@@ -222,10 +223,9 @@ impl Written {
     pub(crate) fn after(&self) -> Option<&LiveObject> {
         match (&self.outcome, &self.write.forecast) {
             (Some(Outcome::Stored { object, .. }), _) => Some(object),
-            (Some(_), _) => None,
             (None, Ok(Forecast::Stored(stored))) => Some(&stored.object),
             (None, Ok(Forecast::NoOp)) => self.before.as_ref(),
-            (None, _) => None,
+            _ => None,
         }
     }
 

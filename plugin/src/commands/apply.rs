@@ -87,10 +87,10 @@ pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut T
     let command = args.intents.command("conflicts", cluster);
     args.output.output.print(terminal, &reports, |terminal| {
         reports.iter().try_for_each(|report| report.write(terminal))?;
-        match has_conflicts {
-            true => writeln!(terminal.out, "\nThe ways out: {command}"),
-            false => Ok(()),
+        if has_conflicts {
+            writeln!(terminal.out, "\nThe ways out: {command}")?;
         }
+        Ok(())
     })?;
     Ok(exit)
 }

@@ -68,7 +68,7 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let object = name_of(&intent.target);
         let report = Written { before: intent.live, write, outcome: None }.report(DryRun::Client);
         let message = report.message.filter(|_| report.result != "conflict");
-        let conflicts = report.changes.into_iter().filter(|change| change.change == ChangeKind::Conflict);
+        let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
         let conflicts = conflicts.map(|change| {
             let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
             let (overwrite, give_up, share) = (way("--overwrite"), way("--give-up"), way("--share"));

@@ -82,7 +82,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
 
 /// Whether a change is of owners too.
 fn told(change: &Change) -> bool {
-    !change.from.is_empty() || change.change == ChangeKind::Released
+    !change.from.is_empty() || change.kind == ChangeKind::Released
 }
 
 /// The difference of an object as YAML; empty if there is none.

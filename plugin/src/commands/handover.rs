@@ -60,7 +60,7 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
         Ok((path.to_string(), owners))
     })?;
     if let Some(manager) = &release_from
-        && !owners.iter().any(|owner| owner.applies() && owner.manager == *manager)
+        && !owners.iter().any(|owner| owner.applies() && owner.name == *manager)
     {
         return Err(Failure::Input(format!(
             "{manager} doesn't apply {path}; its owners: {}",
@@ -83,15 +83,14 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
             })
             .await?;
     }
-    let left = owners.iter().filter(|owner| owner.manager != temporary && owner.manager != to).map(|owner| match release_from {
-        Some(ref manager) if owner.applies() && owner.manager == *manager => {
+    let left = owners.iter().filter(|owner| owner.name != temporary && owner.name != to).map(|owner| match release_from {
+        Some(ref manager) if owner.applies() && owner.name == *manager => {
             format!("Remove {path} from the manifest of {manager}, before it is applied again.")
         }
         _ if owner.applies() => format!(
             "Remove {path} from the manifest of {manager} and apply that. Or now: kubectl baton handover {object} --field {field} \
              --to {to} --release-from {manager}{flags}",
-            manager = owner.manager,
-            object = object.to_string(),
+            manager = owner.name,
             field = crate::view::quoted(field.as_str()),
             flags = cluster.flags(),
         ),

@@ -181,12 +181,11 @@ async fn to_client_side(
             let applied = last_applied(opened, live, manager)?;
             let operations = json!([
                 {"op": "test", "path": "/metadata/resourceVersion", "value": live.revision().resource_version},
-                match live.annotations().is_empty() {
-                    true => json!({"op": "add", "path": "/metadata/annotations", "value": {LAST_APPLIED: applied}}),
-                    false => {
-                        let name = LAST_APPLIED.replace('/', "~1");
-                        json!({"op": "add", "path": format!("/metadata/annotations/{name}"), "value": applied})
-                    }
+                if live.annotations().is_empty() {
+                    json!({"op": "add", "path": "/metadata/annotations", "value": {LAST_APPLIED: applied}})
+                } else {
+                    let name = LAST_APPLIED.replace('/', "~1");
+                    json!({"op": "add", "path": format!("/metadata/annotations/{name}"), "value": applied})
                 },
             ]);
             let operations = serde_json::from_value(operations);

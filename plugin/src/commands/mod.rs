@@ -1,6 +1,7 @@
 //! One module for each command.
 
 pub(crate) mod apply;
+pub(crate) mod completion;
 pub(crate) mod conflicts;
 pub(crate) mod diff;
 pub(crate) mod handover;

@@ -63,7 +63,9 @@ pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Te
         for (child, changes) in plan.iter().zip(&changes) {
             head(child, terminal)?;
             let mut table = Table::headless();
-            changes.iter().for_each(|change| change.row(&mut table));
+            for change in changes {
+                change.row(&mut table);
+            }
             table.write(&mut *terminal.out, "  ")?;
             for line in child.message.iter().flat_map(|message| message.lines()) {
                 writeln!(terminal.out, "  {line}")?;
@@ -104,14 +106,14 @@ async fn of_child(
     let value = |path: &str| value(live.as_ref()?, path, secrecy);
     let change = |kind, path: &String| Change {
         path: path.clone(),
-        change: kind,
+        kind,
         old: value(path),
         new: None,
         from: child.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect(),
     };
     let sets = child.sets.iter().map(|path| {
         let change = change(ChangeKind::Changed, path);
-        if change.old.is_none() { Change { change: ChangeKind::Added, ..change } } else { change }
+        if change.old.is_none() { Change { kind: ChangeKind::Added, ..change } } else { change }
     });
     let is_listed = |path: &String| child.sets.contains(path) || child.removes.contains(path);
     let takes = child.takes.iter().filter(|take| !is_listed(&take.path));

@@ -112,7 +112,7 @@ pub(super) struct Owned {
 pub(super) fn owned(live: &LiveObject, query: &FieldQuery, manager: &str) -> Result<Owned, Failure> {
     Opened::at(live, query, |owners, path| {
         let all = owners.within(path);
-        let own = || all.iter().filter(|own| own.manager == manager);
+        let own = || all.iter().filter(|own| own.name == manager);
         if own().next().is_none() {
             let owners: Vec<_> = all.into_iter().cloned().collect();
             let owners = labels(&owners);

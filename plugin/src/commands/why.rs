@@ -139,7 +139,7 @@ async fn dropped(
         let why = "it doesn't apply the field: what it doesn't write stays".to_owned();
         return Ok(Dropped { manager, result: Fate::Stays, value: None, why, confirmed: true });
     }
-    let request = opened.apply_without(&opened.live, &owner.manager, query);
+    let request = opened.apply_without(&opened.live, &owner.name, query);
     let request = match request {
         Ok(request) => request,
         Err(Failure::Input(why)) => {

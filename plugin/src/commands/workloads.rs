@@ -105,7 +105,9 @@ pub(crate) async fn run(args: WorkloadsArgs, cluster: &ClusterArgs, terminal: &m
             "CONTENDED",
             "PLAN",
         ]);
-        rows.iter().for_each(|row| table.row(cells(row)));
+        for row in &rows {
+            table.row(cells(row));
+        }
         table.write(&mut *terminal.out, "")
     })?;
     Ok(Exit::Done)

@@ -25,9 +25,10 @@ pub(super) fn remove(object: &mut Json, path: &[PathElement<'_>]) -> Option<()> 
         }
         Json::Array(items) => {
             let index = position(items, first)?;
-            match is_last {
-                true => drop(items.remove(index)),
-                false => remove(&mut items[index], rest)?,
+            if is_last {
+                items.remove(index);
+            } else {
+                remove(&mut items[index], rest)?;
             }
         }
         _ => return None,

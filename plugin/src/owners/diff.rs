@@ -94,7 +94,9 @@ pub(crate) fn moves_table(moves: &[Move]) -> Table<4> {
 /// Managers, one a row.
 pub(crate) fn owners_table(managers: &[Manager]) -> Table<4> {
     let mut table = Table::new(["MANAGER", "OPERATION", "SUBRESOURCE", "LAST WRITE"]);
-    managers.iter().for_each(|manager| table.row(manager.cells()));
+    for manager in managers {
+        table.row(manager.cells());
+    }
     table
 }
 

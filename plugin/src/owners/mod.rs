@@ -27,7 +27,8 @@ pub(crate) use self::{
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Manager {
     /// The manager's name.
-    pub(crate) manager: String,
+    #[serde(rename = "manager")]
+    pub(crate) name: String,
     /// `Apply` or `Update`.
     pub(crate) operation: String,
     /// The subresource that it wrote through.
@@ -44,7 +45,7 @@ impl Manager {
     fn of(entry: &Json) -> Self {
         let text = |name: &str| entry.get(name).and_then(Json::as_str).map(str::to_owned);
         Self {
-            manager: text("manager").unwrap_or_default(),
+            name: text("manager").unwrap_or_default(),
             operation: text("operation").unwrap_or_default(),
             subresource: text("subresource").filter(|name| !name.is_empty()),
             api_version: text("apiVersion").unwrap_or_default(),
@@ -60,9 +61,10 @@ impl Manager {
     /// Its name, and how it wrote unless that is by an apply of the object itself: `web-editor (Update)`, `hpa (Update scale)`.
     pub(crate) fn label(&self) -> String {
         let subresource = self.subresource.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-        match self.applies() {
-            true => self.manager.clone(),
-            false => format!("{} ({}{subresource})", self.manager, self.operation),
+        if self.applies() {
+            self.name.clone()
+        } else {
+            format!("{} ({}{subresource})", self.name, self.operation)
         }
     }
 
@@ -70,7 +72,7 @@ impl Manager {
     pub(crate) fn cells(&self) -> [Cell; 4] {
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned()).into();
         [
-            Cell::new(&self.manager, CYAN),
+            Cell::new(&self.name, CYAN),
             self.operation.clone().into(),
             or_dash(&self.subresource),
             or_dash(&self.time),
@@ -80,7 +82,7 @@ impl Manager {
     /// What the server keeps entries apart by. An applier is the same in each version.
     fn identity(&self) -> [Option<&str>; 4] {
         let version = Some(self.api_version.as_str()).filter(|_| self.operation != "Apply");
-        [Some(&self.manager), Some(&self.operation), self.subresource.as_deref(), version]
+        [Some(&self.name), Some(&self.operation), self.subresource.as_deref(), version]
     }
 }
 

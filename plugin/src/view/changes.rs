@@ -48,7 +48,8 @@ pub(crate) struct Change {
     /// The field.
     pub(crate) path: String,
     /// What happens.
-    pub(crate) change: ChangeKind,
+    #[serde(rename = "change")]
+    pub(crate) kind: ChangeKind,
     /// The value before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<String>,
@@ -80,9 +81,9 @@ impl Changing<'_> {
         let from = |path: &FieldPath| {
             effects.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect()
         };
-        let change = |change, path: &FieldPath| Change {
+        let change = |kind, path: &FieldPath| Change {
             path: path.to_string(),
-            change,
+            kind,
             old: value(&old, path),
             new: value(&new, path),
             from: from(path),
@@ -103,10 +104,10 @@ impl Changing<'_> {
                 (Some(_), Some(_)) => ChangeKind::Changed,
             };
             if !changes.iter().any(|known| known.path == written.path) {
-                changes.push(Change { change: kind, ..written });
+                changes.push(Change { kind, ..written });
             }
         }
-        changes.sort_by_key(|change| change.change == ChangeKind::Removed);
+        changes.sort_by_key(|change| change.kind == ChangeKind::Removed);
         changes.extend(effects.releases.iter().map(|path| change(ChangeKind::Released, path)));
         if let Some(had) = &had {
             changes.extend(self.shared(had, &have, &changes));
@@ -117,13 +118,13 @@ impl Changing<'_> {
     /// The fields that the writer comes to own as well, or that nobody owned.
     fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
         let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
-            one.gained.iter().any(|manager| Some(manager.manager.as_str()) == self.manager)
+            one.gained.iter().any(|manager| Some(manager.name.as_str()) == self.manager)
                 && one.new.is_some()
                 && !known.iter().any(|change| is_within(&one.path, &change.path))
         });
         let shared = gained.map(|one| Change {
             path: one.path,
-            change: ChangeKind::Shared,
+            kind: ChangeKind::Shared,
             old: one.old,
             new: one.new,
             from: Vec::new(),
@@ -156,7 +157,7 @@ impl Change {
                     .map(|value| if hidden { super::HIDDEN.to_owned() } else { super::shortened(value) })
             };
             changes.push(Self {
-                change: ChangeKind::Conflict,
+                kind: ChangeKind::Conflict,
                 old: value(&conflict.live),
                 new: value(&conflict.intended),
                 from: vec![manager],
@@ -168,14 +169,14 @@ impl Change {
 
     /// Adds a row for people.
     pub(crate) fn row(&self, table: &mut Table<4>) {
-        let (mark, style) = self.change.mark();
+        let (mark, style) = self.kind.mark();
         let values = match (&self.old, &self.new) {
             (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
             (Some(value), _) | (None, Some(value)) => value.clone(),
             (None, None) => String::new(),
         };
         let from = self.from.join(", ");
-        let note = match self.change {
+        let note = match self.kind {
             ChangeKind::Conflict => format!("owned by {from}"),
             ChangeKind::Released => "released".to_owned(),
             ChangeKind::Shared => "owned from now on".to_owned(),

@@ -118,9 +118,10 @@ pub(crate) fn shortened(text: &str) -> String {
 /// A text as a shell reads it.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@,+".contains(character);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

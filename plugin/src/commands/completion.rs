@@ -1,0 +1,74 @@
+//! `completion` and `manual`: what shells and man read, generated from the command line.
+
+use std::{env, ffi::OsString, path::PathBuf};
+
+use clap::Args;
+use clap_complete::{Shell, engine, generate};
+
+use crate::{
+    Terminal,
+    cli::command,
+    failure::{Ending, Exit},
+};
+
+/// The binary, for completion that goes without kubectl.
+const BINARY: &str = "kubectl-baton";
+
+/// Print the completion script of a shell
+///
+/// For the name `kubectl-baton`. For `kubectl baton`, put the program `kubectl_complete-baton` into a folder of the PATH: kubectl
+/// asks it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  source <(kubectl baton completion bash)")]
+pub(crate) struct CompletionArgs {
+    /// Which shell.
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionArgs, terminal: &mut Terminal) -> Ending {
+    let mut script = Vec::new();
+    generate(args.shell, &mut command().bin_name(BINARY), BINARY, &mut script);
+    terminal.out.write_all(&script)?;
+    Ok(Exit::Done)
+}
+
+/// What may come next on a command line, in the form that kubectl asks plugins for.
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    /// What follows `kubectl baton`, to the word that is being written.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// That no files are to be offered, as cobra's `ShellCompDirectiveNoFileComp`.
+const NO_FILES: &str = ":4";
+/// That files are to be offered too.
+const FILES: &str = ":0";
+
+pub(crate) fn complete(args: CompleteArgs, terminal: &mut Terminal) -> Ending {
+    let mut words = vec![OsString::from(BINARY)];
+    words.extend(args.words);
+    let last = words.len().saturating_sub(1);
+    let found = engine::complete(&mut command(), words, last, env::current_dir().ok().as_deref())?;
+    for candidate in &found {
+        let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.lines().next().unwrap_or_default();
+        writeln!(terminal.out, "{}\t{help}", candidate.get_value().to_string_lossy())?;
+    }
+    writeln!(terminal.out, "{}", if found.is_empty() { FILES } else { NO_FILES })?;
+    Ok(Exit::Done)
+}
+
+/// Write the manual pages into a folder
+#[derive(Debug, Args)]
+pub(crate) struct ManualArgs {
+    /// The folder, which has to exist.
+    folder: PathBuf,
+}
+
+pub(crate) fn manual(args: &ManualArgs) -> Ending {
+    clap_mangen::generate_to(command().bin_name(BINARY), &args.folder)?;
+    Ok(Exit::Done)
+}
