@@ -67,7 +67,7 @@ pub async fn run<A: Into<OsString> + Clone>(
             return if error.use_stderr() { Exit::Input } else { Exit::Done } as u8;
         }
     };
-    let exit = match cli.run(terminal).await {
+    let exit = match Box::pin(cli.run(terminal)).await {
         Ok(exit) => exit,
         Err(failure) => {
             let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", failure.line());

@@ -29,9 +29,10 @@ const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
     for path in PAGES.map(|path| workspace().join(path)) {
-        match path.is_dir() {
-            true => pages.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path())),
-            false => pages.push(path),
+        if path.is_dir() {
+            pages.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            pages.push(path);
         }
     }
     pages.sort();

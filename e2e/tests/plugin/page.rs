@@ -33,7 +33,7 @@ impl Page {
         let (mut is_console, mut is_yaml) = (false, false);
         for line in text.lines() {
             let keep = |parts: &mut Vec<Part>| match parts.last_mut() {
-                Some(Part::Text(text)) => *text += &format!("{line}\n"),
+                Some(Part::Text(text)) => add(text, line),
                 _ => parts.push(Part::Text(format!("{line}\n"))),
             };
             match line {
@@ -47,14 +47,14 @@ impl Page {
                 }
                 _ if is_console => match (line.strip_prefix(PROMPT), parts.last_mut()) {
                     (Some(command), _) => parts.push(Part::Command(command.to_owned(), String::new())),
-                    (None, Some(Part::Command(_, output))) => *output += &format!("{line}\n"),
+                    (None, Some(Part::Command(_, output))) => add(output, line),
                     (None, _) => keep(&mut parts),
                 },
                 _ if is_yaml => match (line.strip_prefix(FILE), parts.last_mut()) {
-                    (Some(name), Some(Part::Text(_))) if name.ends_with(".yaml") => {
+                    (Some(name), Some(Part::Text(_))) if name.strip_suffix(".yaml").is_some() => {
                         parts.push(Part::File(name.to_owned(), String::new()));
                     }
-                    (_, Some(Part::File(_, text))) => *text += &format!("{line}\n"),
+                    (_, Some(Part::File(_, text))) => add(text, line),
                     _ => keep(&mut parts),
                 },
                 _ => keep(&mut parts),
@@ -99,4 +99,9 @@ impl Page {
         });
         Ok(text.collect())
     }
+}
+
+fn add(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
 }

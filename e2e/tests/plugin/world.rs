@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    fmt::Write as _,
     fs,
     io::{self, Cursor, Write},
     rc::Rc,
@@ -21,7 +22,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
 use kube::{
     Api, Client,
-    api::{Patch, PatchParams},
+    api::{GetParams, Patch, PatchParams},
     core::Request,
 };
 use kubectl_baton::Terminal;
@@ -145,7 +146,7 @@ impl World {
             output.push('\n');
         }
         if code != 0 {
-            output += &format!("(exit code {code})\n");
+            writeln!(output, "(exit code {code})").map_err(|error| Error::parse("the output")(error))?;
         }
         Ok(output)
     }
@@ -289,7 +290,7 @@ impl World {
             }
             ["get", "deployment", name, "-o", "json", "--show-managed-fields"] => {
                 let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments");
-                let request = Request::new(path).get(name, &Default::default());
+                let request = Request::new(path).get(name, &GetParams::default());
                 let request = request.map_err(|error| Error::parse("the request")(error))?;
                 let output =
                     self.client.request_text(request).await.map_err(Error::api("read the Deployment"))?;
