@@ -30,7 +30,7 @@ mod terminal;
 mod view;
 mod write;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, io};
 
 use clap::{Parser as _, error::ErrorKind};
 
@@ -69,6 +69,8 @@ pub async fn run<A: Into<OsString> + Clone>(
     };
     let exit = match Box::pin(cli.run(terminal)).await {
         Ok(exit) => exit,
+        // Whoever read it has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
         Err(failure) => {
             let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", failure.line());
             failure.exit()

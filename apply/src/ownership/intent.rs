@@ -96,8 +96,13 @@ impl Schemas {
         fields: FieldSet<'_>,
     ) -> Result<Json, IntentError> {
         let arena = Arena::new();
-        let all = self.fields_in(&arena, target, live)?;
-        Ok(intent_of(target, live.value(&arena)?, fields, all))
+        let (all, value) = (self.fields_in(&arena, target, live)?, live.value(&arena)?);
+        let intent = intent_of(target, value, fields, all, Keys::Owned);
+        // An item that leaves out a key without a default, or with another value than that, would be another item.
+        let is_complete = LiveObject::from_json(intent.clone()).is_ok_and(|intent| {
+            self.fields_in(&arena, target, &intent).is_ok_and(|own| fields.difference(&arena, own).is_empty())
+        });
+        Ok(if is_complete { intent } else { intent_of(target, value, fields, all, Keys::All) })
     }
 
     fn fields_in<'a>(
@@ -113,11 +118,26 @@ impl Schemas {
     }
 }
 
+/// Which keys name the items of lists in an intent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// Those among the fields, if any is: a manager may leave out a key that has its default.
+    Owned,
+    /// All.
+    All,
+}
+
 /// The object with just these fields. A field that `all` has fields below is a container of its own, and is empty here; any other
 /// is taken as a whole.
-pub(super) fn intent_of(target: &Target, live: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Json {
+pub(super) fn intent_of(
+    target: &Target,
+    live: Value<'_>,
+    fields: FieldSet<'_>,
+    all: FieldSet<'_>,
+    keys: Keys,
+) -> Json {
     let mut intent = smallest(target);
-    if let (Json::Object(intent), Some(Json::Object(found))) = (&mut intent, part(live, fields, all)) {
+    if let (Json::Object(intent), Some(Json::Object(found))) = (&mut intent, part(live, fields, all, keys)) {
         for (name, value) in found {
             match (name.as_str(), value) {
                 ("apiVersion" | "kind", _) => {}
@@ -143,14 +163,14 @@ pub(super) fn smallest(target: &Target) -> Json {
 }
 
 /// The part of a value that a set has; nothing if the value has nothing of it.
-fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Option<Json> {
+fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>, which: Keys) -> Option<Json> {
     let branches: Vec<_> = fields.branches().collect();
     match value {
         Value::Map(map) => {
             let member = |(name, value): &(&str, Value<'_>)| {
                 let element = PathElement::Field(name);
                 let found = branches.iter().find(|branch| branch.element == element)?;
-                Some(((*name).to_owned(), below(*value, *found, all.below(&element))?))
+                Some(((*name).to_owned(), below(*value, *found, all.below(&element), which)?))
             };
             let members: Map<_, _> = map.members().iter().filter_map(member).collect();
             (!members.is_empty()).then_some(Json::Object(members))
@@ -160,12 +180,19 @@ fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Option<Jso
                 let named =
                     |is_exact| branches.iter().find(|branch| is_item(*item, &branch.element, is_exact));
                 let found = named(true).or_else(|| named(false))?;
+                let is_whole = found.below.is_empty() && all.below(&found.element).is_empty();
                 let mut part = match found.element {
                     PathElement::Value(_) => return Some(item.to_json()),
-                    _ => part(*item, found.below, all.below(&found.element)).unwrap_or_else(|| json!({})),
+                    // Such as an owner reference.
+                    _ if is_whole => return Some(item.to_json()),
+                    _ => part(*item, found.below, all.below(&found.element), which)
+                        .unwrap_or_else(|| json!({})),
                 };
                 if let PathElement::Key(keys) = found.element {
-                    for (name, key) in keys.iter().filter(|(name, _)| item.get(name).is_some()) {
+                    let has_own =
+                        which == Keys::Owned && keys.iter().any(|(name, _)| part.get(name).is_some());
+                    let keys = keys.iter().filter(|_| !has_own);
+                    for (name, key) in keys.filter_map(|(name, _)| Some((name, item.get(name)?))) {
                         part[*name] = key.to_json();
                     }
                 }
@@ -178,9 +205,9 @@ fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>) -> Option<Jso
     }
 }
 
-fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>) -> Option<Json> {
+fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>, which: Keys) -> Option<Json> {
     if !found.below.is_empty() {
-        return part(value, found.below, all);
+        return part(value, found.below, all, which);
     }
     Some(match value {
         Value::Map(_) if !all.is_empty() => json!({}),

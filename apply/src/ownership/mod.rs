@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub use intent::{IntentError, applied_fields};
-use intent::{intent_of, smallest};
+use intent::{Keys, intent_of, smallest};
 pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 pub(crate) use reown::reown;
@@ -147,7 +147,8 @@ pub fn hand_over(
         return None;
     }
     path.find(value)?;
-    let intent = intent_of(&target, value, FieldSet::of_paths(&arena, [path]), FieldSet::default());
+    let intent =
+        intent_of(&target, value, FieldSet::of_paths(&arena, [path]), FieldSet::default(), Keys::All);
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
 }
 

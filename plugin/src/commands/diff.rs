@@ -11,7 +11,10 @@ use crate::{
     cluster::ClusterArgs,
     failure::{Ending, Exit, Failure},
     intents::IntentArgs,
-    view::{BOLD, CYAN, Change, ChangeKind, GREEN, OutputArgs, PLAIN, RED, Secrecy, Table, printable},
+    view::{
+        BOLD, CYAN, Change, ChangeKind, GREEN, HIDDEN, HIDDEN_NEW, OutputArgs, PLAIN, RED, Secrecy, Table,
+        printable,
+    },
     write::{DryRun, Written, WrittenReport},
 };
 
@@ -92,18 +95,32 @@ fn text(
     written: &Written,
 ) -> Result<String, Failure> {
     let secrecy = Secrecy::of(&target.resource);
-    let yaml = |object: Option<&LiveObject>| match object {
+    let yaml = |object: Option<&Json>| match object {
         None => Ok(String::new()),
         Some(object) => {
-            let object = without_the_servers(printable(object.as_json(), secrecy, false));
+            let object = without_the_servers(printable(object, secrecy));
             serde_norway::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
         }
     };
     let Some(after) = written.after() else { return Ok(String::new()) };
-    let (before, after) = (yaml(before)?, yaml(Some(after))?);
+    let mut after = after.as_json().clone();
+    if secrecy == Secrecy::Secret {
+        mark_secrets(before, &mut after);
+    }
+    let (before, after) = (yaml(before.map(LiveObject::as_json))?, yaml(Some(&after))?);
     let diff = TextDiff::from_lines(&before, &after);
     let names = [format!("live/{target}"), format!("applied/{target}")].map(|name| name.replace(' ', "/"));
     Ok(diff.unified_diff().context_radius(3).header(&names[0], &names[1]).to_string())
+}
+
+/// Says which values of a Secret change, in place of the values.
+fn mark_secrets(before: Option<&LiveObject>, after: &mut Json) {
+    for member in ["data", "stringData"] {
+        for (name, value) in after.get_mut(member).and_then(Json::as_object_mut).into_iter().flatten() {
+            let is_same = before.and_then(|before| before.get(&[member, name])) == Some(&*value);
+            *value = if is_same { HIDDEN } else { HIDDEN_NEW }.into();
+        }
+    }
 }
 
 /// An object without what the server alone writes, and changes with each write.

@@ -45,7 +45,11 @@ fn fields_v1(text: &str) -> Result<Vec<Step>, String> {
 
 /// A value as it is written in a path: a text without quotes.
 pub(super) fn plain(value: Value<'_>) -> String {
-    value.as_str().map_or_else(|| value.to_json().to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.to_owned(),
+        // Numbers are written as in a path: 80, also if they were read as 80.0.
+        value => value.to_string(),
+    }
 }
 
 fn steps(text: &str) -> Result<Vec<Step>, String> {

@@ -36,6 +36,8 @@ pub(crate) const PLAIN: Style = Style::new();
 
 /// Stands for a value that isn't shown.
 pub(crate) const HIDDEN: &str = "(hidden)";
+/// Stands for a value that isn't shown, and that differs from the one before.
+pub(crate) const HIDDEN_NEW: &str = "(hidden, another value)";
 /// How many characters of a value fit into a table.
 const LONGEST: usize = 48;
 
@@ -125,16 +127,18 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// An object for printing: without `managedFields`, and without the values that may be secret.
-pub(crate) fn printable(object: &Json, secrecy: Secrecy, with_owners: bool) -> Json {
+/// An object for printing: without `managedFields`, and without the values of a Secret.
+pub(crate) fn printable(object: &Json, secrecy: Secrecy) -> Json {
     let mut object = object.clone();
-    if !with_owners && let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
         metadata.remove("managedFields");
     }
     if secrecy == Secrecy::Secret {
         for member in ["data", "stringData"] {
             for (_, value) in object.get_mut(member).and_then(Json::as_object_mut).into_iter().flatten() {
-                *value = HIDDEN.into();
+                if value != HIDDEN_NEW {
+                    *value = HIDDEN.into();
+                }
             }
         }
     }
