@@ -33,6 +33,11 @@ for architecture in amd64 arm64; do
         step release/build.sh "$architecture" "$output/baton-linux-$architecture"
     fi
 done
+if [[ -z $quick ]]; then
+    # Linking for macOS needs Apple's SDK.
+    step release/plugin.sh "$output" {linux,windows}-{amd64,arm64}
+    step release/krew.sh "$version" "https://registry.invalid/$version" "$output"
+fi
 # A registry in a domain that can't exist: there is no image that this file could install.
 step release/assets.sh "$version" "registry.invalid/baton:$version" "$output"
 (cd "$output" && step sha256sum --check --strict SHA256SUMS)

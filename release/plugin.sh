@@ -4,18 +4,19 @@
 #     release/plugin.sh FOLDER [PLATFORM…]      for example: release/plugin.sh /tmp/assets darwin-arm64
 #
 # Platforms are linux, darwin and windows, each -amd64 or -arm64. FOLDER gets an archive for each, with the manual pages and the
-# completion of kubectl. One compiler builds for all of them: needs cargo-zigbuild and zig, both of `pip install cargo-zigbuild`.
+# completion of kubectl. One compiler builds for all of them: needs cargo-zigbuild and zig, which `pip install cargo-zigbuild ziglang`
+# brings. To link for macOS it needs Apple's SDK as well, where macOS has it or SDKROOT says.
 set -euo pipefail
 
-mkdir --parents -- "${1:?the folder to put the archives in}"
-output=$(realpath -- "$1")
+mkdir -p "${1:?the folder to put the archives in}"
+output=$(realpath "$1")
 shift
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 platforms=("$@")
 ((${#platforms[@]})) || platforms=({linux,darwin,windows}-{amd64,arm64})
 
 command -v cargo-zigbuild >/dev/null || {
-    printf 'cargo-zigbuild is missing: pip install cargo-zigbuild\n' >&2
+    printf 'cargo-zigbuild is missing: pip install cargo-zigbuild ziglang\n' >&2
     exit 1
 }
 work=$(mktemp -d)
@@ -45,10 +46,8 @@ for platform in "${platforms[@]}"; do
     rustup target add "$target"
     cargo zigbuild --locked --profile image --package kubectl-baton --target "$target"
     folder=$work/$platform
-    mkdir --parents "$folder/man"
+    mkdir -p "$folder/man"
     cp "${CARGO_TARGET_DIR:-target}/$target/image/$binary" LICENSE plugin/kubectl_complete-baton "$folder"
     cp "$work"/manual/*.1 "$folder/man"
-    # The same files give the same archive.
-    tar --create --gzip --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 \
-        --directory "$folder" --file "$output/kubectl-baton-$platform.tar.gz" .
+    tar -C "$folder" -czf "$output/kubectl-baton-$platform.tar.gz" .
 done

@@ -180,7 +180,8 @@ fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>, which: Keys) 
                 let named =
                     |is_exact| branches.iter().find(|branch| is_item(*item, &branch.element, is_exact));
                 let found = named(true).or_else(|| named(false))?;
-                let is_whole = found.below.is_empty() && all.below(&found.element).is_empty();
+                let is_whole =
+                    found.below.is_empty() && !all.is_empty() && all.below(&found.element).is_empty();
                 let mut part = match found.element {
                     PathElement::Value(_) => return Some(item.to_json()),
                     // Such as an owner reference.
