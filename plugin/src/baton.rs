@@ -42,6 +42,16 @@ pub(crate) struct PlannedTake {
     pub(crate) manager: String,
 }
 
+/// An object as a person means it here: other groups have kinds called Workload, too.
+pub(crate) fn reference(named: &Reference) -> Reference {
+    match named.kind.as_str() {
+        "workload" | "workloads" => {
+            Reference { kind: format!("workloads.{GROUP}"), name: named.name.clone() }
+        }
+        _ => named.clone(),
+    }
+}
+
 /// The plan in a Workload's status.
 pub(crate) fn plan(workload: &LiveObject) -> Vec<PlannedChild> {
     #[derive(Default, Deserialize)]
@@ -57,7 +67,7 @@ pub(crate) async fn list(
     connection: &Connection,
     namespace: Option<&str>,
 ) -> Result<Vec<LiveObject>, Failure> {
-    let any: Reference = format!("workloads.{GROUP}/any").parse()?;
+    let any = Reference { kind: format!("workloads.{GROUP}"), name: "any".to_owned() };
     let target = match connection.kinds().await?.target(&any, &connection.namespace) {
         Err(ClusterError::NoSuchKind { .. }) => {
             return Err(Failure::Input(format!(

@@ -27,3 +27,23 @@ impl Terminal {
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn only_a_person_who_says_yes_confirms() {
+        let confirms = |answer: &'static str, is_interactive| {
+            let (out, err) = (Box::new(io::sink()), Box::new(io::sink()));
+            let mut terminal = Terminal { out, err, input: Box::new(Cursor::new(answer)), is_interactive };
+            terminal.confirms("Clear it?").unwrap()
+        };
+        assert_eq!(confirms("y\n", true), Some(true));
+        assert_eq!(confirms("\n", true), Some(false));
+        assert_eq!(confirms("", true), Some(false));
+        assert_eq!(confirms("y\n", false), None);
+    }
+}

@@ -32,8 +32,8 @@ pub(crate) struct Kinds(Vec<Kind>);
 /// An object as people name it on a command line: `deploy/web`.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    kind: String,
-    name: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
 }
 
 impl std::fmt::Display for Reference {

@@ -38,7 +38,7 @@ pub(crate) struct PlanArgs {
 pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let connection = Connection::new(cluster).await?;
     let kinds = connection.kinds().await?;
-    let target = kinds.target(&args.object, &connection.namespace)?;
+    let target = kinds.target(&baton::reference(&args.object), &connection.namespace)?;
     if (target.resource.group.as_str(), target.resource.kind.as_str()) != (baton::GROUP, baton::KIND) {
         return Err(Failure::Input(format!("{} is no Workload", args.object)));
     }

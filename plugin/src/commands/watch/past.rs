@@ -141,3 +141,61 @@ fn of_audit_log(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use kube::core::ApiResource;
+    use serde_json::json;
+
+    use super::*;
+    use crate::view::Secrecy;
+
+    #[test]
+    fn an_audit_log_tells_what_changed_hands_and_who_wrote_without_a_recorded_object() {
+        let object = |manager: &str, replicas: i32| {
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": replicas}, "metadata": {
+                "name": "web", "namespace": "shop", "managedFields": [{
+                    "manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "time": "2026-01-02T03:04:05Z",
+                    "fieldsV1": {"f:spec": {"f:replicas": {}}},
+                }],
+            }})
+        };
+        let entry = |verb: &str, name: &str, object: Json| {
+            json!({
+                "kind": "Event", "stage": "ResponseComplete", "verb": verb, "stageTimestamp": "2026-01-02T03:04:06.5Z",
+                "user": {"username": "ann"}, "responseObject": object,
+                "objectRef": {"resource": "deployments", "namespace": "shop", "name": name, "apiGroup": "apps"},
+            })
+        };
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        for entry in [
+            entry("patch", "web", object("ci", 1)),
+            entry("patch", "other", object("ops", 1)),
+            entry("get", "web", object("ops", 1)),
+            entry("patch", "web", Json::Null),
+            entry("patch", "web", object("hpa", 2)),
+        ] {
+            writeln!(file, "{entry}").unwrap();
+        }
+        writeln!(file, "{{\"kind\": \"Ev").unwrap();
+        let kind = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+        let target = Target::new(kind, Some("shop".to_owned()), "web");
+        let moves = Moves { secrecy: Secrecy::Usual, path: None };
+        let lines = of_audit_logs(&[file.path().to_owned()], &target, &moves).unwrap();
+        let lines: Vec<Json> = lines.iter().map(|line| serde_json::to_value(line).unwrap()).collect();
+        assert_eq!(
+            lines[0],
+            json!({"time": "2026-01-02T03:04:07Z", "note": "ann: patch (the log has no object)"})
+        );
+        let told = |pointer: &str| lines[1].pointer(pointer).cloned();
+        assert_eq!(told("/path"), Some(json!(".spec.replicas")));
+        assert_eq!(
+            (told("/lost/0/manager"), told("/gained/0/manager")),
+            (Some(json!("ci")), Some(json!("hpa")))
+        );
+        assert_eq!((told("/old"), told("/new")), (Some(json!("1")), Some(json!("2"))));
+        assert_eq!(lines.len(), 2);
+    }
+}
