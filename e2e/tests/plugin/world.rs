@@ -223,9 +223,12 @@ impl World {
         };
         let kubeconfig = self.path("kubeconfig");
         let mut line = vec!["kubectl-baton"];
-        line.extend(args);
-        if !args.contains(&"--kubeconfig") {
-            line.extend(["--kubeconfig", &kubeconfig]);
+        let flag = ["--kubeconfig", &kubeconfig];
+        match args {
+            // The last word is the one to complete.
+            ["__complete", words @ ..] => line.extend(["__complete"].iter().chain(&flag).chain(words)),
+            _ if args.contains(&"--kubeconfig") => line.extend(args),
+            _ => line.extend(args.iter().chain(&flag)),
         }
         let code = kubectl_baton::run(line, &mut terminal).await;
         drop(terminal);

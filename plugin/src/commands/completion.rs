@@ -2,12 +2,14 @@
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-use clap::Args;
+use clap::{Args, FromArgMatches as _};
 use clap_complete::{Shell, engine, generate};
+use kube::{ResourceExt, api::ListParams};
 
 use crate::{
     Terminal,
     cli::command,
+    cluster::{ClusterArgs, Connection, Reference},
     failure::{Ending, Exit},
 };
 
@@ -47,9 +49,14 @@ const NO_FILES: &str = ":4";
 /// That files are to be offered too.
 const FILES: &str = ":0";
 
-pub(crate) fn complete(args: CompleteArgs, terminal: &mut Terminal) -> Ending {
+pub(crate) async fn complete(args: CompleteArgs, terminal: &mut Terminal) -> Ending {
     let mut words = vec![OsString::from(BINARY)];
     words.extend(args.words);
+    if let Some(objects) = objects(&words).await {
+        objects.iter().try_for_each(|object| writeln!(terminal.out, "{object}"))?;
+        writeln!(terminal.out, "{NO_FILES}")?;
+        return Ok(Exit::Done);
+    }
     let last = words.len().saturating_sub(1);
     let found = engine::complete(&mut command(), words, last, env::current_dir().ok().as_deref())?;
     for candidate in &found {
@@ -59,6 +66,21 @@ pub(crate) fn complete(args: CompleteArgs, terminal: &mut Terminal) -> Ending {
     }
     writeln!(terminal.out, "{}", if found.is_empty() { FILES } else { NO_FILES })?;
     Ok(Exit::Done)
+}
+
+/// The objects of the kind in the last word, as `deployment/web`. None if that is no object, or the cluster doesn't tell.
+async fn objects(words: &[OsString]) -> Option<Vec<String>> {
+    let [.., before, last] = words else { return None };
+    let is_value_of_flag = before.to_string_lossy().starts_with('-');
+    let (kind, start) = last.to_str()?.split_once('/').filter(|_| !is_value_of_flag)?;
+    let matches = command().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let (_, matches) = matches.subcommand()?;
+    let connection = Connection::new(&ClusterArgs::from_arg_matches(matches).ok()?).await.ok()?;
+    let any = Reference { kind: kind.to_owned(), name: "any".to_owned() };
+    let target = connection.kinds().await.ok()?.target(&any, &connection.namespace).ok()?;
+    let found = connection.api(&target).list_metadata(&ListParams::default()).await.ok()?;
+    let names = found.items.iter().map(ResourceExt::name_any).filter(|name| name.starts_with(start));
+    Some(names.map(|name| format!("{kind}/{name}")).collect())
 }
 
 /// Write the manual pages into a folder
