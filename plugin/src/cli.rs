@@ -76,7 +76,7 @@ impl Cli {
             Command::Workloads(args) => c::workloads::run(args, &cluster, terminal).await,
             Command::Plan(args) => c::plan::run(args, &cluster, terminal).await,
             Command::Completion(args) => c::completion::run(&args, terminal),
-            Command::Complete(args) => c::completion::complete(args, terminal).await,
+            Command::Complete(args) => c::completion::complete(args, &cluster, terminal).await,
             Command::Manual(args) => c::completion::manual(&args),
         }
     }

@@ -49,10 +49,10 @@ const NO_FILES: &str = ":4";
 /// That files are to be offered too.
 const FILES: &str = ":0";
 
-pub(crate) async fn complete(args: CompleteArgs, terminal: &mut Terminal) -> Ending {
+pub(crate) async fn complete(args: CompleteArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let mut words = vec![OsString::from(BINARY)];
     words.extend(args.words);
-    if let Some(objects) = objects(&words).await {
+    if let Some(objects) = objects(&words, cluster).await {
         objects.iter().try_for_each(|object| writeln!(terminal.out, "{object}"))?;
         writeln!(terminal.out, "{NO_FILES}")?;
         return Ok(Exit::Done);
@@ -68,14 +68,21 @@ pub(crate) async fn complete(args: CompleteArgs, terminal: &mut Terminal) -> End
     Ok(Exit::Done)
 }
 
-/// The objects of the kind in the last word, as `deployment/web`. None if that is no object, or the cluster doesn't tell.
-async fn objects(words: &[OsString]) -> Option<Vec<String>> {
-    let [.., before, last] = words else { return None };
+/// The objects of the kind in the last word, as `deployment/web`. None if that is no object, or the cluster doesn't tell. Flags before
+/// the command are in `cluster`.
+async fn objects(words: &[OsString], cluster: &ClusterArgs) -> Option<Vec<String>> {
+    let [line @ .., last] = words else { return None };
+    let before = line.last()?;
     let is_value_of_flag = before.to_string_lossy().starts_with('-');
     let (kind, start) = last.to_str()?.split_once('/').filter(|_| !is_value_of_flag)?;
-    let matches = command().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let matches = command().ignore_errors(true).try_get_matches_from(line).ok()?;
     let (_, matches) = matches.subcommand()?;
-    let connection = Connection::new(&ClusterArgs::from_arg_matches(matches).ok()?).await.ok()?;
+    let has = |flag| matches.try_contains_id(flag).unwrap_or_default();
+    let connection = if ["namespace", "context", "kubeconfig"].into_iter().any(has) {
+        Connection::new(&ClusterArgs::from_arg_matches(matches).ok()?).await.ok()?
+    } else {
+        Connection::new(cluster).await.ok()?
+    };
     let any = Reference { kind: kind.to_owned(), name: "any".to_owned() };
     let target = connection.kinds().await.ok()?.target(&any, &connection.namespace).ok()?;
     let found = connection.api(&target).list_metadata(&ListParams::default()).await.ok()?;
