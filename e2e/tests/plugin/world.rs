@@ -103,6 +103,7 @@ impl World {
     /// Saves a file for the commands.
     pub fn save(&self, name: &str, text: &str) -> Result<(), Error> {
         let path = self.folder.path().join(name);
+        let text = text.replace("namespace: shop", &format!("namespace: {}", self.namespace()));
         fs::write(&path, text).map_err(Error::file("write", &path))
     }
 

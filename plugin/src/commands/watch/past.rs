@@ -9,7 +9,7 @@ use std::{
 
 use baton_apply::{ApiError, LiveObject, Target, bounded};
 use jiff::Timestamp;
-use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::{core::v1::ObjectReference, events::v1::Event};
 use kube::{Api, ResourceExt as _, api::ListParams};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -28,10 +28,14 @@ pub(super) async fn of_events(
     let api: Api<Event> = Api::namespaced(connection.client.clone(), &namespace);
     let events = bounded(connection.limit(), api.list(&ListParams::default())).await;
     let events = events.map_err(|error: ApiError| connection.failed("list the Events", error))?;
-    let uid = live.uid();
+    let kind = live.get(&["kind"]).and_then(Json::as_str);
+    let is_it = |reference: &ObjectReference| match &reference.uid {
+        Some(uid) => Some(uid) == live.uid().as_ref(),
+        None => reference.kind.as_deref() == kind && reference.name.as_deref() == Some(&live.name_any()),
+    };
     let mut lines: Vec<(Timestamp, Line)> = events
         .into_iter()
-        .filter(|event| event.regarding.as_ref().is_some_and(|regarding| regarding.uid == uid))
+        .filter(|event| [&event.regarding, &event.related].into_iter().flatten().any(is_it))
         .filter_map(|event| {
             let time = last_time(&event).filter(|time| *time >= first)?;
             let reporter = event.reporting_controller.unwrap_or_default();
