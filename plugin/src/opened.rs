@@ -1,11 +1,12 @@
 //! An object of a cluster, and writes to it that follow each other.
 
-use baton_apply::{Forecast, LiveObject, Outcome, Request, Target, ownership::applied_fields};
+use baton_apply::{Change, Forecast, LiveObject, Outcome, Request, Target, ownership::applied_fields};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
 };
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use crate::{
     Terminal,
@@ -97,6 +98,21 @@ impl Opened {
         self.reapply(live, manager, own.recursive_difference(&arena, FieldSet::of_paths(&arena, [path])))
     }
 
+    /// A JSON patch of just this state of the object.
+    pub(crate) fn patch(
+        &self,
+        live: &LiveObject,
+        manager: &'static str,
+        operation: &Json,
+    ) -> Result<Request, Failure> {
+        let version = live.revision().resource_version;
+        let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
+        let operations = serde_json::from_value(json!([test, operation]));
+        let operations = operations.map_err(|error| Failure::Format("a JSON patch", error.into()))?;
+        let change = Change::Patch { operations, manager: manager.into() };
+        Ok(Request { target: self.target.clone(), change })
+    }
+
     /// An apply of these fields as they are, not forced.
     fn reapply(&self, live: &LiveObject, manager: &str, fields: FieldSet<'_>) -> Result<Request, Failure> {
         let arena = Arena::new();
@@ -179,6 +195,10 @@ impl Steps<'_> {
             self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?)).await?;
         let report = WrittenReport { changes: Vec::new(), ..written.report(dry_run) };
         self.exit = report.exit();
+        // If others wrote in between, that isn't this step's doing.
+        if let Some(before) = &written.before {
+            self.live = before.clone();
+        }
         let after = after(written)?;
         let secrecy = Secrecy::of(&self.opened.target.resource);
         let moves = after.as_ref().map(|after| {

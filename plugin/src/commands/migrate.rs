@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use baton_apply::{
-    Change, Guard, LiveObject, Request,
+    Guard, LiveObject, Request,
     fieldpath::{FieldSet, Path, PathElement::Field},
     ownership::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, applied_fields, is_client_side_apply, owners},
 };
@@ -177,22 +177,19 @@ async fn to_client_side(
     manager: &str,
 ) -> Result<Option<String>, Failure> {
     steps
-        .write(format!("what {manager} has applied is put into the annotation of client-side apply"), |live| {
-            let applied = last_applied(opened, live, manager)?;
-            let operations = json!([
-                {"op": "test", "path": "/metadata/resourceVersion", "value": live.revision().resource_version},
-                if live.annotations().is_empty() {
+        .write(
+            format!("what {manager} has applied is put into the annotation of client-side apply"),
+            |live| {
+                let applied = last_applied(opened, live, manager)?;
+                let annotate = if live.annotations().is_empty() {
                     json!({"op": "add", "path": "/metadata/annotations", "value": {LAST_APPLIED: applied}})
                 } else {
                     let name = LAST_APPLIED.replace('/', "~1");
                     json!({"op": "add", "path": format!("/metadata/annotations/{name}"), "value": applied})
-                },
-            ]);
-            let operations = serde_json::from_value(operations);
-            let operations = operations.map_err(|error| Failure::Format("a JSON patch", error.into()))?;
-            let change = Change::Patch { operations, manager: CLIENT_SIDE_APPLY.into() };
-            Ok(Request { target: opened.target.clone(), change })
-        })
+                };
+                opened.patch(live, CLIENT_SIDE_APPLY, &annotate)
+            },
+        )
         .await?;
     Ok(Some("From now on, apply it with: kubectl apply".to_owned()))
 }

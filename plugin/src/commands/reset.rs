@@ -1,6 +1,5 @@
 //! `reset`: clears who owns an object.
 
-use baton_apply::{Change, Request};
 use clap::Args;
 use serde_json::json;
 
@@ -59,13 +58,8 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
     let mut steps = opened.steps(dry_run);
     steps
         .write("the managedFields are cleared", |live| {
-            let operations = serde_json::from_value(json!([
-                {"op": "test", "path": "/metadata/resourceVersion", "value": live.revision().resource_version},
-                {"op": "replace", "path": "/metadata/managedFields", "value": [{}]},
-            ]));
-            let operations = operations.map_err(|error| Failure::Format("a JSON patch", error.into()))?;
-            let change = Change::Patch { operations, manager: ITSELF.into() };
-            Ok(Request { target: opened.target.clone(), change })
+            let clear = json!({"op": "replace", "path": "/metadata/managedFields", "value": [{}]});
+            opened.patch(live, ITSELF, &clear)
         })
         .await?;
     steps.finish(Vec::new(), args.output, terminal)

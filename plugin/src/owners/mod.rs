@@ -60,12 +60,7 @@ impl Manager {
 
     /// Its name, and how it wrote unless that is by an apply of the object itself: `web-editor (Update)`, `hpa (Update scale)`.
     pub(crate) fn label(&self) -> String {
-        let subresource = self.subresource.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-        if self.applies() {
-            self.name.clone()
-        } else {
-            format!("{} ({}{subresource})", self.name, self.operation)
-        }
+        label(&self.name, &self.operation, self.subresource.as_deref())
     }
 
     /// As cells of a table: manager, operation, subresource, last write.
@@ -83,6 +78,15 @@ impl Manager {
     fn identity(&self) -> [Option<&str>; 4] {
         let version = Some(self.api_version.as_str()).filter(|_| self.operation != "Apply");
         [Some(&self.name), Some(&self.operation), self.subresource.as_deref(), version]
+    }
+}
+
+/// A manager's name, and how it wrote unless that is by an apply of the object itself.
+pub(crate) fn label(name: &str, operation: &str, subresource: Option<&str>) -> String {
+    match (operation, subresource) {
+        ("Apply", None) => name.to_owned(),
+        (operation, None) => format!("{name} ({operation})"),
+        (operation, Some(subresource)) => format!("{name} ({operation} {subresource})"),
     }
 }
 

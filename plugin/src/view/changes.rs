@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Cell, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, shown};
 use crate::{
-    owners::{Owners, moves},
+    owners::{Owners, label, moves},
     path::is_within,
 };
 
@@ -139,12 +139,8 @@ impl Change {
         let mut changes: Vec<Self> = Vec::new();
         for conflict in &conflicts.fields {
             let path = conflict.path.to_string();
-            let subresource =
-                conflict.subresource.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-            let manager = match (conflict.operation.as_str(), subresource.as_str()) {
-                ("Apply", "") => conflict.manager.clone(),
-                (operation, subresource) => format!("{} ({operation}{subresource})", conflict.manager),
-            };
+            let manager =
+                label(&conflict.manager, conflict.operation.as_str(), conflict.subresource.as_deref());
             if let Some(known) = changes.iter_mut().find(|known| known.path == path) {
                 known.from.push(manager);
                 continue;
