@@ -5,6 +5,7 @@
 mod administration;
 mod admission;
 mod adoption;
+mod author_policy;
 mod contention;
 mod crash;
 mod drift;

@@ -46,7 +46,7 @@ scenarios! {
 const AUTHOR: &str = "author";
 
 /// A client that acts as the author.
-async fn as_author(scene: &Scene) -> Client {
+pub async fn as_author(scene: &Scene) -> Client {
     let kubeconfig = Kubeconfig::read_from(scene.cluster.real().kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info.impersonate = Some(AUTHOR.to_owned());
@@ -54,7 +54,7 @@ async fn as_author(scene: &Scene) -> Client {
 }
 
 /// Gives the author these rights in the scene's namespace, and no others.
-async fn entitle(scene: &Scene, rules: &Value) {
+pub async fn entitle(scene: &Scene, rules: &Value) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": AUTHOR}, "rules": rules,
     });
@@ -70,7 +70,7 @@ async fn entitle(scene: &Scene, rules: &Value) {
     api.patch(AUTHOR, &params, &Patch::Apply(&binding)).await.unwrap();
 }
 
-fn rights(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
+pub fn rights(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
 }
 
@@ -95,14 +95,14 @@ async fn expect_create(scene: &Scene, author: &Client, spec: &Value, text: Optio
 }
 
 /// Installs the policy on authors. The administrator of the other scenarios may do everything, so it doesn't affect them.
-async fn install_policy(scene: &Scene) {
+pub async fn install_policy(scene: &Scene) {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
     let install = ["apply", "--server-side", "-f", policy];
     scene.cluster.real().kubectl(install).await.unwrap().success().unwrap();
 }
 
 /// What an author may do with Workloads.
-fn workloads() -> Value {
+pub fn workloads() -> Value {
     rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"])
 }
 
@@ -119,7 +119,7 @@ fn optional_parts() -> [(&'static str, &'static str, &'static str, Value, Value)
 }
 
 /// A verb on a resource, as the policy's messages name it.
-fn verb_on(verb: &str, group: &str, resource: &str) -> String {
+pub fn verb_on(verb: &str, group: &str, resource: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
     format!("\"{verb}\" on {resource}{dot}{group}")
 }
