@@ -7,10 +7,17 @@
 
 use baton_apply::{FieldPath, LiveObject, ownership::Migration};
 use baton_crd::{Adoption, Workload};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 use serde_json::Value;
 
-use super::child::ChildKind;
+use super::{
+    child::ChildKind,
+    intent::{
+        Selector,
+        selector::{self, Normal},
+    },
+};
 use crate::FIELD_MANAGER;
 
 /// What to do with an object that isn't this Workload's.
@@ -24,14 +31,23 @@ pub enum AdoptionStep {
     Apply,
 }
 
-/// Decides about an object that has a child's name and isn't this Workload's.
-pub fn consider(child: ChildKind, live: &LiveObject, workload: &Workload) -> AdoptionStep {
+/// Decides about an object that has a child's name and isn't this Workload's. `selector` is that of the Workload's pods; none while
+/// the Workload has no Deployment.
+pub fn consider(
+    child: ChildKind,
+    live: &LiveObject,
+    workload: &Workload,
+    selector: Option<&Selector>,
+) -> AdoptionStep {
     let spec = &workload.spec;
     if spec.adoption == Adoption::Refuse {
         let advice = "set spec.adoption to Adopt to take it over, delete or rename it, or give the Workload another name";
         return AdoptionStep::Refuse(refusal(child, live, advice));
     }
     if let Some(advice) = about_another_controller(live, &spec.retired_managers) {
+        return AdoptionStep::Refuse(refusal(child, live, &advice));
+    }
+    if let Some(advice) = about_another_target(child, live, workload, selector) {
         return AdoptionStep::Refuse(refusal(child, live, &advice));
     }
     let is_retired = |entry: &Value| is_named(entry, &spec.retired_managers);
@@ -57,6 +73,50 @@ fn refusal(child: ChildKind, live: &LiveObject, advice: &str) -> String {
         (None, None) => format!("it was made by {}", live.managers().join(", ")),
     };
     format!("{child} {name} exists and isn't this Workload's: {owner}; {advice}")
+}
+
+/// What to do about an object that is about other pods than a child of this Workload would be: an adoption never moves traffic, a
+/// disruption budget or an autoscaler from one set of pods to another. None where it is about the same.
+fn about_another_target(
+    child: ChildKind,
+    live: &LiveObject,
+    workload: &Workload,
+    selector: Option<&Selector>,
+) -> Option<String> {
+    let rest = "then it is adopted; or remove this part of the spec";
+    if child == ChildKind::Autoscaler {
+        let target = live.get(&["spec", "scaleTargetRef"])?;
+        let [group, kind, name] =
+            ["apiVersion", "kind", "name"].map(|field| target[field].as_str().unwrap_or_default());
+        let deployment = ChildKind::Deployment;
+        let is_it = group.starts_with("apps/")
+            && kind.eq_ignore_ascii_case(deployment.name())
+            && name == workload.name_any();
+        return (!is_it).then(|| {
+            format!("it scales {kind} {name}; let it scale {deployment} {}, {rest}", workload.name_any())
+        });
+    }
+    let wanted = selector?.of_child(child)?;
+    let found = selecting(child, live);
+    let is_same = found.as_ref().is_some_and(|found| Normal::of(found) == Normal::of(&wanted));
+    let text = |selector: &LabelSelector| selector::text(selector).filter(|text| !text.is_empty());
+    (!is_same).then(|| {
+        let found = found.as_ref().and_then(text).unwrap_or_else(|| "nothing".to_owned());
+        let wanted = text(&wanted).unwrap_or_default();
+        format!(
+            "it selects pods by {found}, and this Workload's are selected by {wanted}; if that selects the pods that it is for, \
+             set its selector to it, {rest}"
+        )
+    })
+}
+
+/// What a Service or a PodDisruptionBudget selects by.
+fn selecting(child: ChildKind, live: &LiveObject) -> Option<LabelSelector> {
+    let selector = live.get(&["spec", "selector"])?.clone();
+    if child == ChildKind::Service {
+        return serde_json::from_value(selector).ok().map(selector::by_labels);
+    }
+    serde_json::from_value(selector).ok()
 }
 
 /// What to do about a controller that would be left beside Baton; nothing where there is none.

@@ -172,6 +172,8 @@ pub enum Cause {
     NotOwned,
     /// Another HorizontalPodAutoscaler scales the Deployment; two would disable each other.
     OtherAutoscaler,
+    /// The Deployment's selector names no label that a Service could select by.
+    NoLabels,
 }
 
 /// Plans the next steps, whatever the Workload's mode: the caller decides whether to do them or only to report them. `held_back`
@@ -237,8 +239,14 @@ fn adoptions(
 ) -> Result<(Vec<Step>, Vec<Refusal>), IntentError> {
     let (mut steps, mut refused) = (Vec::new(), Vec::new());
     let workload = &seen.workload;
+    let selector = selector(seen);
+    let settled = seen.own(ChildKind::Deployment).map(|_| &selector);
     for child in ChildKind::ALL {
         if !wants(workload, child) || held_back.contains(&child) {
+            continue;
+        }
+        if child == ChildKind::Service && selector.labels().is_empty() {
+            refused.push(Refusal { child, cause: Cause::NoLabels, message: no_labels(&selector) });
             continue;
         }
         if let Some(live) = seen.own(child) {
@@ -254,7 +262,7 @@ fn adoptions(
             }
             continue;
         };
-        match adoption::consider(child, live, workload) {
+        match adoption::consider(child, live, workload, settled) {
             AdoptionStep::Refuse(message) => refused.push(refusal(Cause::NotOwned, message)),
             _ if live.is_terminating() => {}
             _ if child != ChildKind::Deployment && seen.own(ChildKind::Deployment).is_none() => {}
@@ -376,6 +384,14 @@ fn move_replicas(seen: &Snapshot, selector: &Selector) -> Result<Movement, Inten
             Movement::Transition(Step::ReleaseScale(Release::new(live, REPLICAS, &owners)))
         }
     })
+}
+
+fn no_labels(selector: &Selector) -> String {
+    format!(
+        "a Service can't select the Deployment's pods: it selects by labels, and the Deployment's selector, {}, gives none a value; \
+         remove spec.service, and select the pods by a Service of your own",
+        selector.to_text().unwrap_or_default()
+    )
 }
 
 fn other_autoscaler(others: &[Autoscaler]) -> String {

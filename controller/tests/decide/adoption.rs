@@ -168,6 +168,68 @@ fn an_object_of_another_controller_is_refused_until_its_manager_is_retired() {
     assert_eq!(entries(&live), ["baton Apply"]);
 }
 
+/// The message with which an object of this kind and spec is refused, beside a Deployment that is adopted; none if it is adopted.
+fn refusal_beside(deployment: LiveObject, kind: ChildKind, spec: &Value) -> Option<String> {
+    let wanted = json!({
+        "adoption": "Adopt",
+        "service": {"ports": [{"port": 80}]},
+        "autoscaling": {"maxReplicas": 3},
+        "disruptionBudget": {"maxUnavailable": 1},
+    });
+    let found = stored(&[("kubectl", &object(kind, spec))]);
+    let children = BTreeMap::from([(ChildKind::Deployment, deployment), (kind, found)]);
+    let (finished, _) = enforced(Snapshot::new(Arc::new(workload(&wanted)), children, Vec::new()));
+    assert!(finished.seen.own(ChildKind::Deployment).is_some(), "the Deployment is adopted");
+    let refusal = finished.refused.iter().find(|refusal| refusal.child == kind);
+    assert_eq!(refusal.is_none(), finished.seen.own(kind).is_some());
+    refusal.map(|refusal| refusal.message.clone())
+}
+
+#[test]
+fn an_object_that_is_about_other_pods_is_not_adopted() {
+    let by = |selector: Value| json!({"selector": selector, "ports": [{"port": 80}]});
+    let of_service = |spec| refusal_beside(applied_client_side(), ChildKind::Service, &spec);
+    assert_eq!(of_service(by(json!({"app": "web"}))), None);
+    let message = of_service(by(json!({"app": "web", "tier": "front"}))).unwrap();
+    assert!(message.contains("selects pods by app=web,tier=front"), "{message}");
+    assert!(message.contains("this Workload's are selected by app=web;"), "{message}");
+    let message = of_service(json!({"ports": [{"port": 80}]})).unwrap();
+    assert!(message.contains("selects pods by nothing"), "{message}");
+
+    let budget = |selector: Value| json!({"selector": selector, "maxUnavailable": 1});
+    let of_budget = |spec| refusal_beside(applied_client_side(), ChildKind::DisruptionBudget, &spec);
+    assert_eq!(of_budget(budget(json!({"matchLabels": {"app": "web"}}))), None);
+    let same = json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]});
+    assert_eq!(of_budget(budget(same)), None);
+    let message = of_budget(budget(json!({"matchLabels": {"team": "shop"}}))).unwrap();
+    assert!(message.contains("selects pods by team=shop"), "{message}");
+
+    let target = |kind: &str, name: &str| json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": kind, "name": name}, "maxReplicas": 9});
+    let of_autoscaler = |spec| refusal_beside(applied_client_side(), ChildKind::Autoscaler, &spec);
+    assert_eq!(of_autoscaler(target("deployment", "web")), None);
+    let message = of_autoscaler(target("Deployment", "elsewhere")).unwrap();
+    assert!(message.contains("scales Deployment elsewhere; let it scale Deployment web"), "{message}");
+}
+
+/// A Deployment whose selector has expressions alone.
+fn by_expression(operator: &str, values: &[&str]) -> LiveObject {
+    let mut found = found();
+    found["spec"]["selector"] =
+        json!({"matchExpressions": [{"key": "app", "operator": operator, "values": values}]});
+    found["spec"]["template"]["metadata"]["labels"]["version"] = json!("v1");
+    stored(&[("kubectl", &found)])
+}
+
+#[test]
+fn a_service_selects_no_label_that_a_rollout_may_change() {
+    let service = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+    assert_eq!(refusal_beside(by_expression("In", &["web"]), ChildKind::Service, &service), None);
+    let message =
+        refusal_beside(by_expression("In", &["web", "shop"]), ChildKind::Service, &service).unwrap();
+    assert!(message.contains("a Service can't select the Deployment's pods"), "{message}");
+    assert!(message.contains("app in (shop,web)") || message.contains("app in (web,shop)"), "{message}");
+}
+
 #[test]
 fn a_crash_between_the_two_writes_leaves_the_object_to_be_adopted() {
     let spec = json!({"adoption": "Adopt", "replicas": 4});

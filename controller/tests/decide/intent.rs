@@ -87,10 +87,10 @@ fn the_templates_own_labels_stay_beside_the_selectors() {
 }
 
 #[test]
-fn every_child_has_the_labels_and_annotations_of_its_spec_and_batons_own_labels_win() {
+fn every_child_has_the_labels_and_annotations_of_its_spec_and_batons_own_win() {
     let own = json!({
         "labels": {"team": "a", "baton.rs/workload": "other"},
-        "annotations": {"example.com/note": "x"},
+        "annotations": {"example.com/note": "x", "baton.rs/replicas-before-suspend": "9"},
     });
     let with = |mut rest: Value| {
         rest.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());

@@ -24,6 +24,8 @@ scenarios! {
     objects_of_another_controller_are_refused_until_it_is_retired,
     an_adoption_keeps_the_replica_count_of_an_autoscaler,
     an_entry_that_the_next_write_drops_does_not_count_as_an_owner,
+    an_adopted_service_keeps_its_selector_while_a_label_of_the_template_changes,
+    a_service_that_selects_by_more_labels_is_not_adopted_until_its_selector_is_the_deployments,
 }
 scenarios! {
     only real, because "kubectl migrates what it has applied":
@@ -354,4 +356,61 @@ async fn an_entry_that_the_next_write_drops_does_not_count_as_an_owner(cluster: 
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [4]);
     assert!(!history.last().unwrap().owners.is_empty(), "the replica count has an owner");
+}
+
+async fn an_adopted_service_keeps_its_selector_while_a_label_of_the_template_changes(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopt-expressions").await;
+    let mut manifests = manifests();
+    manifests.truncate(2);
+    let [deployment, service] = &mut manifests[..] else { panic!("a Deployment and a Service") };
+    deployment["spec"]["selector"] =
+        json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]});
+    deployment["spec"]["template"]["metadata"]["labels"] = json!({"app": "web", "version": "v1"});
+    service["spec"]["selector"] = json!({"app": "web"});
+    scene.client_side_apply(&manifests).await.unwrap();
+    let with_labels = |labels: Value| {
+        let mut spec = json!({"adoption": "Adopt", "service": {"ports": [{"name": "http", "port": 80}]}});
+        let containers = json!([{"name": "app", "image": "app:1"}]);
+        spec["template"] = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
+        spec
+    };
+    scene.apply(&with_labels(json!({"version": "v1"}))).await;
+    for kind in [ChildKind::Deployment, ChildKind::Service] {
+        scene.adopted(kind).await;
+    }
+    for labels in [json!({"version": "v2"}), json!({})] {
+        scene.apply(&with_labels(labels.clone())).await;
+        let mut wanted = labels;
+        wanted["app"] = json!("web");
+        scene
+            .child_where("these labels in the template", ChildKind::Deployment, |live| {
+                live.data["spec"]["template"]["metadata"]["labels"] == wanted
+            })
+            .await;
+        scene.condition("Ready", "True").await;
+        let service = scene.child(ChildKind::Service).await.unwrap();
+        assert_eq!(service.data["spec"]["selector"], json!({"app": "web"}), "pods of both revisions have it");
+    }
+}
+
+async fn a_service_that_selects_by_more_labels_is_not_adopted_until_its_selector_is_the_deployments(
+    cluster: Cluster,
+) {
+    let scene = Scene::start(&cluster, "adopt-narrow").await;
+    let mut manifests = manifests();
+    manifests.truncate(2);
+    manifests[0]["spec"]["selector"] = json!({"matchLabels": {"app": "web"}});
+    scene.client_side_apply(&manifests).await.unwrap();
+    let spec = json!({"adoption": "Adopt", "service": {"ports": [{"name": "http", "port": 80}]}});
+    scene.apply(&spec).await;
+    let refused = scene.condition("Applied", "False").await;
+    assert_eq!(refused.reason, "NotOwned");
+    assert!(refused.message.contains("selects pods by app=web,team=shop"), "{}", refused.message);
+    let service = scene.child(ChildKind::Service).await.unwrap();
+    assert_eq!(service.data["spec"]["selector"], json!({"app": "web", "team": "shop"}));
+
+    let wider = Patch::Merge(json!({"spec": {"selector": {"team": null}}}));
+    scene.edit_as("kubectl-edit", ChildKind::Service, &wider).await;
+    scene.adopted(ChildKind::Service).await;
+    scene.condition("Applied", "True").await;
 }

@@ -8,7 +8,7 @@ mod autoscaler;
 mod deployment;
 mod disruption_budget;
 mod minimal;
-mod selector;
+pub(super) mod selector;
 mod service;
 
 use std::collections::BTreeMap;
@@ -81,7 +81,8 @@ pub fn child(
 type Texts = BTreeMap<String, String>;
 
 /// The head that every child has: its type, its name, Baton's labels and those asked for, annotations, and the controller
-/// reference. Baton's own labels win, also where the Workload is in no shard: by them it finds its children.
+/// reference. Baton's own labels and its annotation win, also where the Workload is in no shard or isn't suspended: by the labels it
+/// finds its children.
 fn with_head(
     workload: &Workload,
     kind: ChildKind,
@@ -116,6 +117,9 @@ fn with_head(
             metadata["labels"][name] = value.as_str().into();
         }
     }
+    // The annotation with the replica count to restore is Baton's own too.
+    let mut annotations = annotations.clone();
+    annotations.remove(own::REPLICAS_BEFORE_SUSPEND);
     if !annotations.is_empty() {
         metadata["annotations"] = json!(annotations);
     }
