@@ -86,7 +86,7 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
         Some(folder) => Certificate::from_files(folder.clone())?,
         None => Certificate::self_signed()?,
     };
-    let reviewer = Reviewer::new(cluster.unfenced(&view.metrics)?);
+    let reviewer = Reviewer::new(cluster.unfenced(&view.metrics)?, args.metrics_audience.as_deref());
     let served = secure_metrics::serve(address, certificate.acceptor()?, reviewer, view).await;
     ports.spawn(served.map_err(|source| RunError::SecureMetrics { address, source })?);
     ports.spawn(certificate.keep_current());

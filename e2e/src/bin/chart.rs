@@ -13,7 +13,7 @@ use baton_testbed::workspace;
 use clap::Parser;
 
 /// The files below `manifests/` whose copies are in the chart.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "crd/workloads.baton.rs.yaml",
     "crd/clusterrole-view.yaml",
     "crd/clusterrole-edit.yaml",
@@ -28,6 +28,7 @@ const SOURCES: [&str; 14] = [
     "components/monitoring/dashboard.json",
     "components/secure-metrics/clusterrole-metrics-auth.yaml",
     "components/secure-metrics/clusterrole-metrics-reader.yaml",
+    "components/secure-metrics/flowschema-reviews.yaml",
 ];
 /// Where they are copied to.
 const COPIES: &str = "charts/baton/files";

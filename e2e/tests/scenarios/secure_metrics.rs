@@ -24,6 +24,7 @@ use crate::scene::Scene;
 scenarios! {
     only real, because "of a port, and tokens that the API server reviews":
     secure_metrics_are_only_for_users_who_may_read_them,
+    a_token_for_another_audience_is_refused,
     a_renewed_certificate_is_served_without_a_restart,
     a_standby_replica_serves_its_metrics_too,
 }
@@ -80,6 +81,12 @@ impl Secure {
         let ns = self.scene.ns();
         self.kubectl(&["create", "serviceaccount", account, "--namespace", ns]).await;
         self.kubectl(&["create", "token", account, "--namespace", ns]).await.trim().to_owned()
+    }
+
+    /// A token of this ServiceAccount for an audience.
+    async fn token_for(&self, account: &str, audience: &str) -> String {
+        let args = ["create", "token", account, "--audience", audience, "--namespace", self.scene.ns()];
+        self.kubectl(&args).await.trim().to_owned()
     }
 
     /// The response to a scrape with this token; none where the port isn't open yet, or serves another certificate.
@@ -169,6 +176,20 @@ async fn secure_metrics_are_only_for_users_who_may_read_them(cluster: Cluster) {
     let log = operator.logs();
     for token in [&reader, &stranger] {
         assert!(!log.contains(token.as_str()), "a token is in the log");
+    }
+}
+
+async fn a_token_for_another_audience_is_refused(cluster: Cluster) {
+    let flags = ["--metrics-audience", "baton"];
+    let (secure, certificate) = Secure::start(&cluster, "audience", &flags).await;
+    secure.bind(SECURE_METRICS, "default", secure.account()).await;
+    let usual = secure.token("reader").await;
+    secure.bind(READER, secure.scene.ns(), "reader").await;
+    let [meant, other] =
+        [secure.token_for("reader", "baton").await, secure.token_for("reader", "other").await];
+    secure.responds(&certificate, Some(&meant), 200).await;
+    for refused in [usual, other] {
+        secure.responds(&certificate, Some(&refused), 401).await;
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 
 pub use self::names::{Identity, NamespaceName, ObjectName, ShardName};
 use super::{
@@ -76,6 +76,13 @@ pub struct RunArgs {
     /// `kubernetes.io/tls`. Baton reads them again when they change. If absent, Baton makes a self-signed certificate at its start.
     #[arg(long, env = "BATON_METRICS_CERT_DIR", requires = "secure_metrics_addr")]
     pub metrics_cert_dir: Option<PathBuf>,
+    /// The audience of the tokens by which clients read `--secure-metrics-addr`, such as `baton`: the API server then accepts only
+    /// tokens that were issued for it, and such a token is of no use elsewhere. If absent, the tokens are for the API server itself.
+    #[arg(
+        long, env = "BATON_METRICS_AUDIENCE", requires = "secure_metrics_addr",
+        value_parser = NonEmptyStringValueParser::new()
+    )]
+    pub metrics_audience: Option<String>,
     /// Whether to predict each write, in order to skip those that change nothing and to report takeovers. `false` sends every apply.
     #[arg(long, env = "BATON_PREDICT", default_value_t = true, action = ArgAction::Set)]
     pub predict: bool,
@@ -252,7 +259,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_is_refused_and_the_flag_is_named() {
-        for flag in ["--namespace", "--shard", "--identity", "--lease-name"] {
+        for flag in ["--namespace", "--shard", "--identity", "--lease-name", "--metrics-audience"] {
             let error = run(&[flag, ""]).unwrap_err();
             assert!(error.contains(flag), "{error}");
         }

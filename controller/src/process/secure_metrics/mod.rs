@@ -203,7 +203,7 @@ mod tests {
                 .with_no_client_auth();
 
             let server = ApiServer::default();
-            let reviewer = Reviewer::new(Client::new(server.clone(), "default"));
+            let reviewer = Reviewer::new(Client::new(server.clone(), "default"), None);
             let (workloads, cache) = reflector::store();
             let view = View {
                 readiness: Readiness::new(Stores::of_shard(None)),

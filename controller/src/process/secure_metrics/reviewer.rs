@@ -16,7 +16,7 @@ use std::{
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 use baton_apply::{ApiError, bounded};
 use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
+    authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
 use kube::{Api, Client, api::PostParams};
@@ -60,6 +60,8 @@ impl Verdict {
 #[derive(Clone)]
 pub(crate) struct Reviewer {
     client: Client,
+    /// What a token must be issued for; if absent, the API server itself.
+    audience: Option<Arc<str>>,
     state: Arc<State>,
 }
 
@@ -71,9 +73,11 @@ struct State {
 }
 
 impl Reviewer {
-    pub(crate) fn new(client: Client) -> Self {
+    /// A reviewer of tokens for this audience, or for the API server itself.
+    pub(crate) fn new(client: Client, audience: Option<&str>) -> Self {
         let (verdicts, turns) = (Mutex::default(), Semaphore::new(AT_ONCE));
-        Self { client, state: Arc::new(State { verdicts, turns, fails: AtomicBool::new(false) }) }
+        let state = Arc::new(State { verdicts, turns, fails: AtomicBool::new(false) });
+        Self { client, audience: audience.map(Arc::from), state }
     }
 
     /// The verdict on a request with these headers; none if the review fails, which is logged.
@@ -104,8 +108,9 @@ impl Reviewer {
     async fn review(&self, token: &str) -> kube::Result<Verdict> {
         let params = PostParams::default();
         let tokens: Api<TokenReview> = Api::all(self.client.clone());
-        let status = tokens.create(&params, &token_review(token)).await?.status.unwrap_or_default();
-        let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+        let audience = self.audience.as_deref();
+        let reviewed = tokens.create(&params, &token_review(token, audience)).await?;
+        let Some(user) = authenticated(reviewed.status.unwrap_or_default(), audience) else {
             return Ok(Verdict::Unauthenticated);
         };
         let accesses: Api<SubjectAccessReview> = Api::all(self.client.clone());
@@ -131,9 +136,16 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-fn token_review(token: &str) -> TokenReview {
-    let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
-    TokenReview { spec, ..TokenReview::default() }
+fn token_review(token: &str, audience: Option<&str>) -> TokenReview {
+    let audiences = audience.map(|audience| vec![audience.to_owned()]);
+    TokenReview { spec: TokenReviewSpec { token: token.to_owned(), audiences }, ..TokenReview::default() }
+}
+
+/// The user that a token is for. An authenticator that knows no audiences names none, and means the API server's.
+fn authenticated(status: TokenReviewStatus, audience: Option<&str>) -> Option<UserInfo> {
+    let names = |audience: &str| status.audiences.iter().flatten().any(|one| one == audience);
+    let is_meant = audience.is_none_or(names);
+    status.user.filter(|_| is_meant && status.authenticated == Some(true))
 }
 
 /// Whether this user may do what a scrape does.
@@ -213,6 +225,24 @@ mod tests {
             "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
         });
         assert_eq!(serde_json::to_value(review.spec).unwrap(), spec);
+    }
+
+    #[test]
+    fn a_token_for_another_audience_is_no_token() {
+        let review = serde_json::to_value(token_review("abc", Some("baton")).spec).unwrap();
+        assert_eq!(review, json!({"token": "abc", "audiences": ["baton"]}));
+        assert_eq!(serde_json::to_value(token_review("abc", None).spec).unwrap(), json!({"token": "abc"}));
+
+        let is_user = |audiences: &[&str], wanted: Option<&str>| {
+            let status =
+                json!({"authenticated": true, "user": {"username": "prometheus"}, "audiences": audiences});
+            authenticated(serde_json::from_value(status).unwrap(), wanted).is_some()
+        };
+        assert!(is_user(&["baton"], Some("baton")) && is_user(&["https://kubernetes.default.svc"], None));
+        // An authenticator without audiences accepts a token for the API server.
+        assert!(!is_user(&[], Some("baton")) && !is_user(&["other"], Some("baton")));
+        let refused = TokenReviewStatus { authenticated: Some(false), ..TokenReviewStatus::default() };
+        assert!(authenticated(refused, None).is_none());
     }
 
     #[test]

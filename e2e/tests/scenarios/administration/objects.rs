@@ -114,22 +114,30 @@ impl Installation {
 
 /// The objects that kustomize renders from a folder.
 pub fn kustomized(folder: &Path) -> Objects {
-    let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
-    let output = Command::new(kubectl).arg("kustomize").arg(folder).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    parse(&String::from_utf8(output.stdout).unwrap())
+    kustomize(folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The objects that the chart renders with these arguments, or Helm's error.
-pub fn rendered(namespace: &str, args: &[String]) -> Result<Objects, String> {
-    let mut command = helm();
-    command.args(["template", "baton", "--namespace", namespace]).arg(repository("charts/baton")).args(args);
+/// The objects that kustomize renders from a folder, or its error.
+pub fn kustomize(folder: &Path) -> Result<Objects, String> {
+    let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
+    result(Command::new(kubectl).arg("kustomize").arg(folder))
+}
+
+/// The objects that a command prints, or its error.
+fn result(command: &mut Command) -> Result<Objects, String> {
     let output = command.output().unwrap();
     if output.status.success() {
         Ok(parse(&String::from_utf8(output.stdout).unwrap()))
     } else {
         Err(String::from_utf8(output.stderr).unwrap())
     }
+}
+
+/// The objects that the chart renders with these arguments, or Helm's error.
+pub fn rendered(namespace: &str, args: &[String]) -> Result<Objects, String> {
+    let mut command = helm();
+    command.args(["template", "baton", "--namespace", namespace]).arg(repository("charts/baton")).args(args);
+    result(&mut command)
 }
 
 /// Helm, without the user's own configuration.
