@@ -42,4 +42,20 @@ flags=(
 encoded=$(printf '%s\x1f' "${flags[@]}")
 CARGO_ENCODED_RUSTFLAGS=${encoded%$'\x1f'} CFLAGS="-ffile-prefix-map=$cargo_home=/cargo" \
     cargo build --profile image --locked --package baton-controller --bin baton --target "$target"
-cp "${CARGO_TARGET_DIR:-target}/$target/image/baton" "$output"
+
+# No scanner sees a C library that is linked statically. So the binary says which one it has, in a section of its own, from which
+# release/sbom.sh takes it: glibc's version by the header beside the library, and Debian's package where there is one.
+compiler=cc
+command -v "$linker" >/dev/null && compiler=$linker
+archive=$("$compiler" -print-file-name=libc.a)
+library=$(printf '#include <features.h>\nglibc __GLIBC__.__GLIBC_MINOR__\n' | "$compiler" -E -P - | sed --quiet 's/^\(glibc .*\) \. /\1./p')
+package=$(dpkg-query --search "$(realpath "$archive")" 2>/dev/null | cut --delimiter=: --fields=1) || package=
+if [[ -n $package ]]; then
+    library+=" $(dpkg-query --show --showformat='${Package} ${Version}\n' "$package" | head --lines=1)"
+fi
+objcopy=${compiler%-gcc}-objcopy
+command -v "$objcopy" >/dev/null || objcopy=objcopy
+section=$(mktemp)
+trap 'rm -f -- "$section"' EXIT
+printf '%s' "$library" >"$section"
+"$objcopy" --add-section ".libc=$section" "${CARGO_TARGET_DIR:-target}/$target/image/baton" "$output"

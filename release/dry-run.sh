@@ -38,6 +38,11 @@ if [[ -z $quick ]]; then
     step release/plugin.sh "$output" {linux,windows}-{amd64,arm64}
     step release/krew.sh "$version" "https://registry.invalid/$version" "$output"
 fi
+for architecture in amd64 arm64; do
+    binary=$output/baton-linux-$architecture
+    [[ -e $binary ]] || binary=
+    step release/sbom.sh "$output/baton-linux-$architecture.cdx.json" "$architecture" ${binary:+"$binary"}
+done
 # A registry in a domain that can't exist: there is no image that this file could install.
 step release/assets.sh "$version" "registry.invalid/baton:$version" "$output"
 (cd "$output" && step sha256sum --check --strict SHA256SUMS)

@@ -4,8 +4,9 @@
 #     release/plugin.sh FOLDER [PLATFORM…]      for example: release/plugin.sh /tmp/assets darwin-arm64
 #
 # Platforms are linux, darwin and windows, each -amd64 or -arm64. FOLDER gets an archive for each, with the manual pages and the
-# completion of kubectl. One compiler builds for all of them: needs cargo-zigbuild and zig, which `pip install cargo-zigbuild ziglang`
-# brings. To link for macOS it needs Apple's SDK as well, where macOS has it or SDKROOT says.
+# completion of kubectl. One compiler builds for all of them: needs cargo-zigbuild and zig, which
+# `pip install --require-hashes --requirement release/zig-requirements.txt` brings. To link for macOS it needs Apple's SDK as
+# well, where macOS has it or SDKROOT says.
 set -euo pipefail
 
 mkdir -p "${1:?the folder to put the archives in}"
@@ -16,7 +17,7 @@ platforms=("$@")
 ((${#platforms[@]})) || platforms=({linux,darwin,windows}-{amd64,arm64})
 
 command -v cargo-zigbuild >/dev/null || {
-    printf 'cargo-zigbuild is missing: pip install cargo-zigbuild ziglang\n' >&2
+    printf 'cargo-zigbuild is missing: pip install --require-hashes --requirement release/zig-requirements.txt\n' >&2
     exit 1
 }
 work=$(mktemp -d)
