@@ -1,6 +1,6 @@
 # The operator's image: one static binary and nothing else, for amd64 and arm64.
 #
-#     docker build --tag baton:0.1.0 .
+#     docker build --tag registry.invalid/baton:0.1.0 .
 #     docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example/baton:0.1.0 --push .
 
 # The builder, by digest: a tag can be moved. Its release is the one in rust-toolchain.toml; release/check.sh compares the two, and

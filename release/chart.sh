@@ -14,8 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$(mktemp --directory)
 trap 'rm -rf -- "$folder"' EXIT
 cp --recursive charts/baton "$folder"
-sed --in-place "s#^  repository: baton\$#  repository: $repository#" "$folder/baton/values.yaml"
-sed --in-place "s#^| \`image.repository\` | \`baton\` |#| \`image.repository\` | \`$repository\` |#" "$folder/baton/README.md"
+sed --in-place "s#^  repository: registry.invalid/baton\$#  repository: $repository#" "$folder/baton/values.yaml"
+sed --in-place "s#^| \`image.repository\` | \`registry.invalid/baton\` |#| \`image.repository\` | \`$repository\` |#" "$folder/baton/README.md"
 for file in values.yaml README.md; do
     grep --quiet --fixed-strings -- "$repository" "$folder/baton/$file" || {
         printf 'charts/baton/%s has no image.repository to replace\n' "$file" >&2

@@ -23,7 +23,7 @@ done
 has Dockerfile "ARG VERSION=$version"
 has charts/baton/Chart.yaml "version: $version"
 has charts/baton/Chart.yaml "appVersion: $version"
-has manifests/deploy/deployment.yaml "          image: baton:$version"
+has manifests/deploy/deployment.yaml "          image: registry.invalid/baton:$version"
 
 toolchain=$(sed --quiet 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
 grep --quiet --extended-regexp "^ARG RUST_IMAGE=rust:${toolchain//./\\.}@sha256:[0-9a-f]{64}\$" Dockerfile || {

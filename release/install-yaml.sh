@@ -25,7 +25,7 @@ trap 'rm -rf -- "$folder"' EXIT
 # kustomize takes no absolute path.
 cat >"$folder/kustomization.yaml" <<KUSTOMIZATION
 resources: ["$(realpath --relative-to "$folder" manifests)"]
-images: [{name: baton, newName: "$name", $chosen}]
+images: [{name: registry.invalid/baton, newName: "$name", $chosen}]
 KUSTOMIZATION
 kubectl kustomize "$folder" >"$folder/install.yaml"
 grep --quiet --fixed-strings --line-regexp "        image: $image" "$folder/install.yaml" || {

@@ -22,7 +22,7 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     let audit = stage.cluster().audit().unwrap();
     let mark = audit.mark().unwrap();
     stage.follow_in_next("Upgrade", 0).await;
-    assert_eq!(image(&stage).await, format!("baton:{NEXT}"));
+    assert_eq!(image(&stage).await, format!("registry.invalid/baton:{NEXT}"));
     web.condition("HandoverPending", "True").await;
     let writes = || audit.since(mark).unwrap().by(USER).namespace(web.namespace.name()).writes();
     let children =
@@ -39,7 +39,7 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     // The next version releases its own entry when the autoscaler has written. Then everything is at rest.
     let before = children().len();
     stage.follow("Roll back").await;
-    assert_eq!(image(&stage).await, format!("baton:{VERSION}"));
+    assert_eq!(image(&stage).await, format!("registry.invalid/baton:{VERSION}"));
     web.condition("HandedOver", "True").await;
     assert_eq!(children().len(), before, "the rollback wrote to {}", children());
 }
