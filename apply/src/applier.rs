@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, Resource as _, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::ApiResource,
 };
@@ -220,8 +220,7 @@ impl Applier {
                 let params =
                     DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
                 match bounded(self.limit, self.api(target).delete(&target.name, &params)).await {
-                    // The returned object still exists only if a finalizer keeps it.
-                    Ok(deleted) => Ok(deleted.left().filter(|live| !live.finalizers().is_empty())),
+                    Ok(deleted) => Ok(deleted.left().filter(lives_on)),
                     Err(error) if error.is_not_found() => Ok(None),
                     Err(error) => Err(error),
                 }
@@ -252,6 +251,17 @@ impl Applier {
             None => Api::all_with(self.client.clone(), &target.resource),
         }
     }
+}
+
+/// Whether an object that a deletion returned still exists: a finalizer keeps it, in a namespace one of its spec, or its grace
+/// period runs. Where it is gone, the server returns it as it was, or as marked without grace.
+fn lives_on(deleted: &LiveObject) -> bool {
+    let has_time = || deleted.meta().deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0);
+    let spec_keeps_it = || {
+        let finalizers = deleted.get(&["spec", "finalizers"]).and_then(Value::as_array);
+        finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+    };
+    !deleted.finalizers().is_empty() || (deleted.is_terminating() && (has_time() || spec_keeps_it()))
 }
 
 fn of_its_kind(live: Option<&LiveObject>, target: &Target) -> Option<LiveObject> {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kube::core::Status;
+use kube::core::{ApiResource, Status, response::StatusDetails};
+
+use crate::{Change, Request, Target};
 
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
@@ -18,20 +20,49 @@ pub enum ApiError {
     Client(#[source] kube::Error),
 }
 
+/// What a failed write means for the program that sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The object isn't the one that was read: read it again and decide again.
+    Stale,
+    /// The request is refused until something changes: the request, the object, a policy or a permission.
+    Rejected,
+    /// The server, or a webhook, couldn't do it now: send it again after a pause. The write may have been stored.
+    Passing,
+}
+
+/// What the message of a webhook's denial starts with, whatever code, reason and details the webhook chose: `ToStatusErr` in
+/// k8s.io/apiserver's `pkg/admission/plugin/webhook/errors`.
+const DENIED_BY_A_WEBHOOK: &str = "admission webhook ";
+
+/// Failures without a reason are errors that the server didn't expect. Most pass, such as a changed etcd leader. These don't: the
+/// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), or is too large for etcd.
+const LASTING: [&str; 4] = [
+    "failed to create typed patch object",
+    "failed to create typed live object",
+    "etcdserver: request is too large",
+    "trying to send message larger than max",
+];
+
 impl ApiError {
-    /// Whether the object isn't what the writer read. The server reports that in three ways.
-    pub fn is_stale(&self) -> bool {
-        let Self::Response(status) = self else { return false };
-        let details = status.details.as_ref();
-        match status.code {
-            // A conflict of field owners, a resourceVersion that moved on, or a guarded object that is gone.
-            409 => true,
-            // A guard names the uid of an object that was replaced by another; or a JSON patch failed its own `test`,
-            // which names no object, as validation always does.
-            422 => details.is_none_or(|details| {
-                details.kind.is_empty() || details.causes.iter().any(|cause| cause.field == "metadata.uid")
-            }),
-            _ => false,
+    /// What it means for a program that sent this write. After `pkg/api/errors` in k8s.io/apimachinery, and what k8s.io/apiserver
+    /// makes of errors of its storage, its field manager and its webhooks:
+    ///
+    /// | code | what | means |
+    /// | --- | --- | --- |
+    /// | 409 | conflict of field owners, another `resourceVersion`, the guarded object is gone, or there is one already | stale |
+    /// | 404 | the object itself isn't there, for a JSON patch or a subresource | stale |
+    /// | 422 | another `metadata.uid`; for a JSON patch, its `test` failed, without details | stale |
+    /// | 409 | of another object, such as a quota's | passing |
+    /// | 401, 408, 425, 429 | credentials that have just run out, or too many requests | passing |
+    /// | 5xx | timeouts, storage, a webhook that can't be called, or one that denies with such a code | passing |
+    /// | 500 | without a reason, and of a [lasting](LASTING) kind, such as a field that no schema has | rejected |
+    /// | other 4xx | validation, permissions, policies, and webhooks that deny, with whatever code | rejected |
+    pub fn of_write(&self, request: &Request) -> Failure {
+        match self {
+            Self::Response(status) if is_stale(status, request) => Failure::Stale,
+            _ if self.is_rejection() => Failure::Rejected,
+            _ => Failure::Passing,
         }
     }
 
@@ -47,18 +78,54 @@ impl ApiError {
         matches!(self, Self::Response(status) if status.is_not_found())
     }
 
-    /// Whether the request will be refused again until something changes. An apply that doesn't fit its object's schema gets a
-    /// 500.
+    /// Whether the request will be refused again until something changes. Of a write, ask [what the failure
+    /// means](Self::of_write): it may only be stale.
     pub fn is_rejection(&self) -> bool {
         match self {
-            Self::Response(status) => {
-                !self.is_stale() && status.code != 429 && (400..=500).contains(&status.code)
-            }
+            Self::Response(status) => match status.code {
+                401 | 408 | 409 | 425 => is_denied_by_a_webhook(status),
+                429 => false,
+                500 => status.reason.is_empty() && LASTING.iter().any(|text| status.message.contains(text)),
+                code => code < 500,
+            },
             // For example, for an object without a name.
             Self::Client(error) => matches!(error, kube::Error::BuildRequest(_)),
             Self::Timeout(_) => false,
         }
     }
+}
+
+/// Whether the object isn't what the writer read.
+fn is_stale(status: &Status, request: &Request) -> bool {
+    if is_denied_by_a_webhook(status) {
+        return false;
+    }
+    let details = status.details.as_ref();
+    let is_patch = matches!(request.change, Change::Patch { .. });
+    match status.code {
+        404 => details.is_some_and(|details| names(details, &request.target)),
+        409 => details.is_none_or(|details| details.kind.is_empty() || names(details, &request.target)),
+        422 => match details {
+            // What of a JSON patch failed, the server keeps to itself.
+            Some(details) if details.kind.is_empty() && details.causes.is_empty() => is_patch,
+            // The guard names the uid of an object that was replaced by another.
+            Some(details) => details.causes.iter().any(|cause| cause.field == "metadata.uid"),
+            None => is_patch,
+        },
+        _ => false,
+    }
+}
+
+fn is_denied_by_a_webhook(status: &Status) -> bool {
+    status.message.starts_with(DENIED_BY_A_WEBHOOK)
+}
+
+/// Whether a failure is about the object itself. It names its resource, with a subresource or without, or its kind.
+fn names(details: &StatusDetails, target: &Target) -> bool {
+    let ApiResource { plural, kind, .. } = &target.resource;
+    let named = details.kind.split('/').next().unwrap_or_default();
+    let is_kind = named == plural || named == kind;
+    is_kind && (details.name.is_empty() || details.name == target.name)
 }
 
 /// The response to a request, if it comes within a time limit.
@@ -79,43 +146,126 @@ pub async fn bounded<T>(
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::Revision;
 
-    fn failure_with(code: u16, details: Value) -> ApiError {
-        let details = serde_json::from_value(details).unwrap();
-        ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
+    /// One of the Deployment `shop/web`.
+    fn request(subresource: Option<&'static str>, change: Change) -> Request {
+        let target = Target::new(ApiResource::erase::<Deployment>(&()), Some("shop".to_owned()), "web");
+        Request { target: Target { subresource, ..target }, change }
     }
 
-    /// A failure about an object, like most failures.
-    fn failure(code: u16) -> ApiError {
-        failure_with(code, json!({"kind": "Deployment"}))
+    fn apply() -> Request {
+        request(None, Change::Apply { body: json!({}), manager: "me".into(), force: true })
+    }
+
+    fn json_patch() -> Request {
+        let test = json!([{"op": "test", "path": "/metadata/resourceVersion", "value": "7"}]);
+        let operations = serde_json::from_value(test).unwrap();
+        request(None, Change::Patch { operations, manager: "me".into() })
+    }
+
+    fn deletion() -> Request {
+        request(None, Change::Delete(Revision { uid: "u".to_owned(), resource_version: "7".to_owned() }))
+    }
+
+    fn refused(code: u16, reason: &str, message: &str, details: &Value) -> ApiError {
+        let status = json!({
+            "status": "Failure", "code": code, "reason": reason, "message": message, "details": details,
+        });
+        ApiError::Response(serde_json::from_value(status).unwrap())
+    }
+
+    /// The details of a failure about the Deployment, as the server's registry gives them.
+    fn itself() -> Value {
+        json!({"group": "apps", "kind": "deployments", "name": "web"})
+    }
+
+    fn invalid(field: &str) -> Value {
+        json!({"group": "apps", "kind": "Deployment", "name": "web", "causes": [{"reason": "FieldValueInvalid", "field": field}]})
     }
 
     #[test]
-    fn another_uid_and_a_failed_test_of_a_json_patch_are_stale_too() {
-        let another_uid = json!({"kind": "Deployment", "causes": [{"field": "metadata.uid"}]});
-        assert!(failure_with(422, another_uid).is_stale());
-        assert!(failure_with(422, json!({})).is_stale());
-        assert!(!failure(422).is_stale());
-    }
-
-    #[test]
-    fn a_conflict_is_stale_whatever_its_cause() {
-        assert!(failure(409).is_stale() && !failure(409).is_rejection());
-    }
-
-    #[test]
-    fn failures_that_a_retry_cannot_fix_are_rejections_and_others_are_not() {
-        for code in [400, 403, 404, 422, 500] {
-            assert!(failure(code).is_rejection(), "{code}");
+    fn each_failure_of_an_api_server_and_its_webhooks_means_one_thing_for_each_write() {
+        use Failure::{Passing, Rejected, Stale};
+        let [apply, json_patch, deletion] = [apply(), json_patch(), deletion()];
+        let status =
+            Request { target: apply.target.clone().subresource("status"), change: apply.change.clone() };
+        let denied = "admission webhook \"x.y\" denied the request: no";
+        let modified = "the object has been modified; please apply your changes to the latest version";
+        let unprocessable = "the server rejected our request due to an error in our request";
+        let quota = || json!({"kind": "resourcequotas", "name": "small"});
+        let by_kind = || json!({"group": "apps", "kind": "Deployment", "name": "web"});
+        let owners = || json!({"causes": [{"reason": "FieldManagerConflict", "field": ".spec.replicas"}]});
+        let webhook_down =
+            "Internal error occurred: failed calling webhook \"x.y\": context deadline exceeded";
+        let untyped = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared";
+        #[rustfmt::skip]
+        let table = [
+            // Another version, other owners, gone, or there already.
+            (&apply, 409, "Conflict", modified, itself(), Stale),
+            (&apply, 409, "Conflict", "Apply failed with 1 conflict", owners(), Stale),
+            (&apply, 409, "AlreadyExists", "already exists", itself(), Stale),
+            (&apply, 409, "", "StorageError: resource version conflicts", Value::Null, Stale),
+            (&json_patch, 409, "Conflict", modified, itself(), Stale),
+            (&json_patch, 422, "Invalid", unprocessable, json!({}), Stale),
+            (&json_patch, 404, "NotFound", "not found", itself(), Stale),
+            (&status, 404, "NotFound", "not found", itself(), Stale),
+            (&deletion, 409, "Conflict", "the UID in the precondition", by_kind(), Stale),
+            (&apply, 422, "Invalid", "field is immutable", invalid("metadata.uid"), Stale),
+            // Another object than the one that is written.
+            (&apply, 409, "Conflict", modified, quota(), Passing),
+            (&apply, 404, "NotFound", "namespaces \"shop\" not found", json!({"kind": "namespaces", "name": "shop"}), Rejected),
+            (&apply, 404, "NotFound", "the server could not find the requested resource", json!({}), Rejected),
+            // Validation.
+            (&apply, 422, "Invalid", "Invalid value", invalid("spec.replicas"), Rejected),
+            (&apply, 422, "Invalid", unprocessable, json!({}), Rejected),
+            (&json_patch, 422, "Invalid", "Invalid value", invalid("spec.replicas"), Rejected),
+            (&json_patch, 422, "Invalid", "Invalid value", json!({"causes": [{"field": "patch"}]}), Rejected),
+            (&apply, 400, "BadRequest", "metadata.managedFields must be nil", Value::Null, Rejected),
+            (&apply, 413, "RequestEntityTooLarge", "limit is 3145728", Value::Null, Rejected),
+            (&apply, 500, "", untyped, Value::Null, Rejected),
+            (&apply, 500, "", "etcdserver: request is too large", Value::Null, Rejected),
+            // Permissions, quotas and policies.
+            (&apply, 403, "Forbidden", "exceeded quota: small", itself(), Rejected),
+            (&deletion, 403, "Forbidden", "cannot delete resource", itself(), Rejected),
+            (&apply, 422, "Invalid", "ValidatingAdmissionPolicy 'p' denied request: no", itself(), Rejected),
+            // A webhook denies, with the code, the reason and the details that it chooses.
+            (&apply, 400, "", denied, Value::Null, Rejected),
+            (&apply, 403, "Forbidden", denied, Value::Null, Rejected),
+            (&apply, 409, "", denied, Value::Null, Rejected),
+            (&apply, 409, "Conflict", denied, itself(), Rejected),
+            (&apply, 422, "", denied, Value::Null, Rejected),
+            (&json_patch, 422, "Invalid", denied, Value::Null, Rejected),
+            (&json_patch, 404, "NotFound", denied, itself(), Rejected),
+            (&apply, 429, "TooManyRequests", denied, Value::Null, Passing),
+            (&apply, 500, "", denied, Value::Null, Passing),
+            // It passes.
+            (&apply, 500, "ServerTimeout", "please try again", itself(), Passing),
+            (&apply, 500, "", "etcdserver: leader changed", Value::Null, Passing),
+            (&apply, 500, "", "context deadline exceeded", Value::Null, Passing),
+            (&apply, 500, "InternalError", webhook_down, json!({"causes": [{"message": "failed calling webhook"}]}), Passing),
+            (&apply, 401, "Unauthorized", "Unauthorized", Value::Null, Passing),
+            (&apply, 429, "TooManyRequests", "try again later", Value::Null, Passing),
+            (&apply, 502, "", "bad gateway", Value::Null, Passing),
+            (&apply, 503, "ServiceUnavailable", "apiserver is shutting down", Value::Null, Passing),
+            (&deletion, 504, "Timeout", "request did not complete", Value::Null, Passing),
+        ];
+        for (request, code, reason, message, details, expected) in table {
+            let error = refused(code, reason, message, &details);
+            let what = format!("{:?}\n{code} {reason}: {message} {details}", request.change);
+            assert_eq!(error.of_write(request), expected, "{what}");
         }
-        for code in [429, 503, 504] {
-            assert!(!failure(code).is_rejection(), "{code}");
-        }
-        assert!(!ApiError::Timeout(Duration::from_secs(1)).is_rejection());
+    }
+
+    #[test]
+    fn a_request_that_has_no_response_passes_and_one_that_cannot_be_built_is_rejected() {
+        assert_eq!(ApiError::Timeout(Duration::from_secs(1)).of_write(&apply()), Failure::Passing);
         let nameless = kube::core::request::Error::Validation("a name".to_owned());
-        assert!(ApiError::Client(kube::Error::BuildRequest(nameless)).is_rejection());
+        let error = ApiError::Client(kube::Error::BuildRequest(nameless));
+        assert_eq!(error.of_write(&apply()), Failure::Rejected);
     }
 }

@@ -22,7 +22,7 @@ mod write;
 pub use baton_merge::fieldpath;
 
 pub use applier::{Applier, Observer, Options};
-pub use error::{ApiError, bounded};
+pub use error::{ApiError, Failure, bounded};
 pub use forecast::{Conflict, Conflicts, Effects, Forecast, ForecastError, PredictedObject, Take};
 pub use object::{LiveObject, Revision};
 pub use path::FieldPath;

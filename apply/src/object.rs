@@ -274,7 +274,7 @@ impl LiveObject {
             .fold(FieldSet::default(), |all, fields| all.union(arena, fields))
     }
 
-    /// Whether it is being deleted and only finalizers keep it.
+    /// Whether it is being deleted: a finalizer keeps it, or its grace period runs.
     pub fn is_terminating(&self) -> bool {
         self.0.metadata.deletion_timestamp.is_some()
     }

@@ -125,8 +125,6 @@ impl Request {
         Self { target, change: Change::Apply { body, manager: manager.into(), force } }
     }
 
-    /// Requires of an apply that the object hasn't been written since it was read. One that accepts any object, or creates it,
-    /// stays as it is.
     /// The field manager; none for a deletion.
     pub fn manager(&self) -> Option<&str> {
         match &self.change {
@@ -135,6 +133,8 @@ impl Request {
         }
     }
 
+    /// Requires of an apply that the object hasn't been written since it was read. One that accepts any object, or creates it,
+    /// stays as it is.
     pub(crate) fn require_unchanged(&mut self, live: &LiveObject) {
         if let Change::Apply { body, .. } = &mut self.change
             && body["metadata"].get("uid").is_some()

@@ -6,8 +6,8 @@
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Verdict,
-    leftovers::First,
+    ApiError, Change, Effects, Failure, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas,
+    Verdict, leftovers::First,
 };
 
 /// Whether a request is stored.
@@ -61,7 +61,8 @@ pub enum Outcome {
         /// managers have written since, or there was an object that hadn't been read.
         verdict: Option<Verdict>,
     },
-    /// It was deleted: by a deletion, or by a patch that removes the last finalizer. The object, if any, is kept by finalizers.
+    /// It was deleted: by a deletion, or by a patch that removes the last finalizer. The object, if any, lives on for now: a finalizer
+    /// keeps it, or it is deleted gracefully.
     Deleted(Option<LiveObject>),
     /// The live object isn't the one that was read: read it again and decide again. Or, if `expected`, an apply without force
     /// got a conflict with other owners, as it will again.
@@ -78,7 +79,7 @@ pub enum Outcome {
         /// Whether that was predicted.
         expected: bool,
     },
-    /// The request or its response was lost. The write may still be stored.
+    /// The request or its response was lost, or the server couldn't do it now. The write may still be stored.
     Failed(ApiError),
 }
 
@@ -183,9 +184,11 @@ impl Schemas {
                 Outcome::Stored { object, effects, verdict }
             }
             Ok(left) => Outcome::Deleted(left),
-            Err(error) if error.is_stale() => Outcome::Stale { expected: expected(&error), error },
-            Err(error) if error.is_rejection() => Outcome::Rejected { expected: expected(&error), error },
-            Err(error) => Outcome::Failed(error),
+            Err(error) => match error.of_write(&write.request) {
+                Failure::Stale => Outcome::Stale { expected: expected(&error), error },
+                Failure::Rejected => Outcome::Rejected { expected: expected(&error), error },
+                Failure::Passing => Outcome::Failed(error),
+            },
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::nulls::absent;
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadStatus {
-    /// The `metadata.generation` of the spec that this status is about. If it is less than the current one, the status is outdated.
-    /// -1 before the first status.
+    /// The `metadata.generation` of the newest spec for which each child was written, or refused. If it is less than the current
+    /// one, Baton isn't done yet. -1 at first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 

@@ -11,7 +11,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     context::Context,
-    pace::{LiveIntents, WorkloadPace},
+    pace::{LiveIntents, Setback, WorkloadPace},
 };
 use crate::{
     causes::with_causes,
@@ -48,7 +48,9 @@ pub(super) async fn enforce(
     let workload = seen.workload.clone();
     let generation = workload.metadata.generation.unwrap_or_default();
     let (failed, held_back) = context.record(&*workload, |record| record.held_back(generation, begun));
-    let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, context) };
+    // Before the schemas, whose change begins another round: what was found with the earlier ones doesn't count in it.
+    let round = context.rounds();
+    let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, round, context) };
     let mut course = Course::new(seen, held_back, always_send).knowing(known);
     let (mut has_written, mut put_off) = (false, None);
     loop {
@@ -91,10 +93,8 @@ pub(super) async fn enforce(
     }
     let now = now();
     let live = finished.live.iter().map(|(child, live)| (*child, around.child(*child), live.intent));
-    let live = LiveIntents::new(context.rounds(), live);
-    let is_created = |(_, result): &(&ChildKind, &ChildResult)| matches!(result, ChildResult::Created);
-    let made = finished.results.iter().filter(is_created).map(|(child, _)| *child);
-    let news = Unreported { made: made.collect(), takes: finished.takes };
+    let live = LiveIntents::new(round, live);
+    let news = Unreported { milestones: finished.milestones, takes: finished.takes };
     let contested = context.record(&*workload, |record| {
         record.live = live;
         record.passed(&finished.results, &finished.refused, generation, now);
@@ -104,13 +104,16 @@ pub(super) async fn enforce(
     if let Some(wait) = put_off {
         return Ok(Enforced::PutOff(wait));
     }
-    let mut results = finished.results;
-    for child in failed {
-        results.entry(child).or_insert(ChildResult::HeldBack);
+    let (mut results, mut refused) = (finished.results, finished.refused);
+    for (child, setback) in failed {
+        match setback {
+            Setback::Result(result) => drop(results.entry(child).or_insert(result)),
+            Setback::Refusal(refusal) => refused.push(refusal),
+        }
     }
     let pass = Pass {
         seen: finished.seen,
-        refused: finished.refused,
+        refused,
         unreported: Unreported::default(),
         settled: finished.settled,
         done: Done::Enforced { results, contested },
@@ -119,10 +122,15 @@ pub(super) async fn enforce(
 }
 
 /// The intents of which an earlier pass has found that they would change nothing of the children as they are.
-fn known_to_be_live(seen: &Snapshot, around: &Digests, context: &Context) -> BTreeMap<ChildKind, LiveIntent> {
+fn known_to_be_live(
+    seen: &Snapshot,
+    around: &Digests,
+    round: u64,
+    context: &Context,
+) -> BTreeMap<ChildKind, LiveIntent> {
     let known = context.record(&*seen.workload, |record| record.live.clone());
     let of = |child| {
-        let intent = known.of(context.rounds(), child, around.child(child))?;
+        let intent = known.of(round, child, around.child(child))?;
         Some((child, LiveIntent { intent, revision: seen.child(child)?.revision() }))
     };
     ChildKind::ALL.into_iter().filter_map(of).collect()
@@ -178,6 +186,7 @@ fn respond(
             }
             _ => debug!(%child, name, namespace, "{what}: done"),
         },
+        Outcome::Stale { error, .. } if result.is_some() => warn_of(course, child, what, error),
         Outcome::Stale { error, .. } => {
             debug!(%child, name, namespace, %error, "{what}: the live object changed; reading it");
         }

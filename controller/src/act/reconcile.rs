@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use baton_apply::{ApiError, Guard, Request, Revision, Target};
+use baton_apply::{ApiError, Failure, Guard, Request, Revision, Target};
 use baton_crd::{Mode, Workload, WorkloadStatus};
 use kube::{
     Resource, ResourceExt,
@@ -177,11 +177,10 @@ async fn report(
     let previous = workload.status.clone().unwrap_or_default();
     let time = context.clock.timestamp();
     let status = report::status(pass, &previous, time);
-    publish(report::events_of_writes(pass), workload, context).await;
     let contested = pass.contested().iter().map(|contested| contested.pause).max();
     if status == previous {
         context.record(&**workload, WorkloadPace::status_is_current);
-        publish(report::events_of_status(pass, &previous, &status, time), workload, context).await;
+        publish(report::events(pass, &previous, &status, time), workload, context).await;
         return Ok(None);
     }
     let is_of_new_spec = previous.observed_generation != status.observed_generation;
@@ -198,20 +197,16 @@ async fn report(
     if wait.is_some() {
         return Ok(wait);
     }
-    match apply_status(workload, &status, context).await {
-        Ok(taken) => {
-            if let Some(Taken { digest, spec: now }) = taken {
-                (inputs.workload, *spec) = (digest, now);
-            }
-        }
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => {
-            context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
-            // The Workload has changed: its newer state has its own turn, at the latest after a pause.
-            return if error.is_stale() { Ok(Some(LATEST_TURN)) } else { Err(ReconcileError::Status(error)) };
-        }
+    let applied = apply_status(workload, &status, context).await;
+    if !matches!(applied, Ok(Some(_))) {
+        context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
     }
-    publish(report::events_of_status(pass, &previous, &status, time), workload, context).await;
+    let Some(Taken { digest, spec: now }) = applied.map_err(ReconcileError::Status)? else {
+        // Its newer state has its own turn, at the latest after a pause.
+        return Ok(Some(LATEST_TURN));
+    };
+    (inputs.workload, *spec) = (digest, now);
+    publish(report::events(pass, &previous, &status, time), workload, context).await;
     Ok(None)
 }
 
@@ -222,7 +217,7 @@ async fn publish(events: Vec<Event>, workload: &Workload, context: &Context) {
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
-/// Returns the digest of the Workload with this status.
+/// Returns the digest of the Workload with this status; none if the Workload has changed meanwhile, or is gone.
 async fn apply_status(
     workload: &Workload,
     status: &WorkloadStatus,
@@ -240,8 +235,11 @@ async fn apply_status(
     });
     let target = Target::of(workload, &()).subresource("status");
     let request = Request::apply(target, intent, FIELD_MANAGER, true, &guard);
-    let response = context.send(&request).await?;
-    Ok(response.map(|live| context.stores.take_workload(&live)))
+    match context.send(&request).await {
+        Ok(response) => Ok(response.map(|live| context.stores.take_workload(&live))),
+        Err(error) if error.of_write(&request) == Failure::Stale => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A Workload that can't be read as its author wrote it: its children stay as they are, and that is reported.
@@ -260,11 +258,9 @@ async fn report_unreadable(
     }
     let (name, namespace) = (workload.name_any(), workload.namespace());
     warn!(name, namespace, "the Workload can't be read; its children stay as they are: {problem}");
-    match apply_status(&workload, &status, context).await {
-        Ok(_) => context.publish(&workload, &report::unreadable_event(problem)).await,
-        // A newer state has its own turn.
-        Err(error) if error.is_stale() || error.is_not_found() => {}
-        Err(error) => return Err(ReconcileError::Status(error)),
+    // A newer state has its own turn.
+    if apply_status(&workload, &status, context).await.map_err(ReconcileError::Status)?.is_some() {
+        context.publish(&workload, &report::unreadable_event(problem)).await;
     }
     Ok(())
 }

@@ -30,6 +30,9 @@ use crate::{HANDOVER_MANAGER, causes::with_causes, hash::digest_of};
 /// twice, set). After more than that, another manager is writing at the same time; the next pass goes on.
 const MOST_PLANS: usize = 10;
 
+/// How often in a row a child may have changed between being read and being written, before it is left alone for a while.
+const MOST_STALE: u32 = 8;
+
 /// What is said to be taken where an object was deleted.
 const WHOLE_OBJECT: &str = "the object itself";
 
@@ -114,8 +117,8 @@ pub struct Course {
     /// What comes after the writes.
     then: Then,
     plans: usize,
-    /// How often the live object of a child wasn't what was seen.
-    tries: BTreeMap<ChildKind, Tries>,
+    /// How often in a row the live object of a child wasn't what was seen.
+    stale: BTreeMap<ChildKind, u32>,
     /// The intents that would change nothing.
     live: BTreeMap<ChildKind, LiveIntent>,
     /// Whether the Workload isn't the one that is planned from any more: its spec is another, or its shard is.
@@ -133,6 +136,7 @@ struct PassRecord {
     refused: Vec<Refusal>,
     takes: Vec<(ChildKind, Take)>,
     skipped: Vec<ChildKind>,
+    milestones: Vec<(ChildKind, Milestone)>,
     /// The managers that were retired from objects that are being adopted.
     retired: BTreeMap<ChildKind, Vec<String>>,
 }
@@ -153,10 +157,36 @@ pub enum ChildResult {
     Deleted,
     /// The server rejected it, with this message.
     Rejected(String),
-    /// The request didn't get through.
+    /// The request didn't get through, or the server couldn't do it now.
     Failed(String),
-    /// It failed a moment ago and wasn't tried; what was reported then still holds.
-    HeldBack,
+    /// It changed each time between being read and being written; this is the server's last message.
+    Overtaken(String),
+}
+
+impl ChildResult {
+    /// Whether the last write was stored, or would have changed nothing.
+    pub fn is_written(&self) -> bool {
+        matches!(self, Self::Created | Self::Adopted { .. } | Self::Applied | Self::Deleted)
+    }
+
+    /// Whether it is unknown what the server makes of the spec: the next write may be stored.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Overtaken(_))
+    }
+}
+
+/// What a write made of a child that users are told of, whatever a later write makes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Milestone {
+    /// It was made.
+    Created,
+    /// It had another owner, and became this Workload's.
+    Adopted {
+        /// The managers whose fields became Baton's.
+        retired: Vec<String>,
+    },
+    /// It was deleted.
+    Deleted,
 }
 
 /// How a write ended, for logs, metrics and pace.
@@ -187,6 +217,8 @@ pub struct Finished {
     pub refused: Vec<Refusal>,
     /// What Baton took from other managers, in the order of the writes.
     pub takes: Vec<(ChildKind, Take)>,
+    /// What users are told of, in the order of the writes.
+    pub milestones: Vec<(ChildKind, Milestone)>,
     /// The children whose apply wasn't sent because it would have changed nothing; each as often as that was so.
     pub skipped: Vec<ChildKind>,
     /// The intents that would change nothing.
@@ -224,7 +256,7 @@ impl Course {
             under_way: None,
             then: Then::PlanAgain,
             plans: 0,
-            tries: BTreeMap::new(),
+            stale: BTreeMap::new(),
             live: BTreeMap::new(),
             is_outdated: false,
             is_still_ours: false,
@@ -248,7 +280,7 @@ impl Course {
         (
             (&self.seen, self.always_send, &self.held_back, self.step_under_way()),
             (&self.to_read, &self.fresh, &self.to_write, self.then),
-            (self.plans, &self.tries, &self.live, self.is_outdated, self.is_still_ours),
+            (self.plans, &self.stale, &self.live, self.is_outdated, self.is_still_ours),
         )
     }
 
@@ -313,8 +345,8 @@ impl Course {
                 return None;
             }
         };
-        let tries = self.tries.get(&child).copied().unwrap_or_default();
-        let write = schemas.prepare(request, self.seen.child(child), tries, now);
+        // Each step has the guard that it needs, so there is none for the prediction alone.
+        let write = schemas.prepare(request, self.seen.child(child), Tries::default(), now);
         if write.is_noop() && !self.always_send {
             if let (Step::Apply { intent, .. }, Some(live)) = (step, self.seen.child(child)) {
                 self.live.insert(child, LiveIntent::new(intent, live));
@@ -326,6 +358,7 @@ impl Course {
 
     /// Leaves out a write that would change nothing.
     fn skip(&mut self, child: ChildKind) -> Option<PreparedWrite> {
+        self.stale.remove(&child);
         self.record.skipped.push(child);
         self.record.results.entry(child).or_insert(ChildResult::Applied);
         None
@@ -395,7 +428,8 @@ impl Course {
 
     /// Something couldn't be read: what rests on it is left alone from now on.
     pub fn unreadable(&mut self, read: Read, error: &ApiError) {
-        self.failed(read.child(), failure(error));
+        let failed = if error.is_rejection() { ChildResult::Rejected } else { ChildResult::Failed };
+        self.failed(read.child(), failed(with_causes(error)));
         if GROUNDS.contains(&read) {
             self.held_back.extend([ChildKind::Deployment, ChildKind::Autoscaler]);
         }
@@ -443,18 +477,27 @@ impl Course {
                 }
             }
             Outcome::Deleted(left) => result = Some(self.done(&step, left.clone())),
-            Outcome::Stale { expected, .. } => {
-                self.tries.entry(child).or_default().stale();
-                let is_older = before.is_some() && !expected;
-                self.to_read.insert(if is_older { Read::Newer(child) } else { Read::Child(child) });
+            Outcome::Stale { expected, error } => {
+                let stale = self.stale.entry(child).or_default();
+                *stale += 1;
+                // Its controllers may be about to write once more. If others write all the time, waiting gains nothing.
+                let awaits = before.is_some() && !expected && *stale == 1;
+                if *stale == MOST_STALE {
+                    result = Some(self.failed(child, ChildResult::Overtaken(with_causes(error))));
+                } else {
+                    self.to_read.insert(if awaits { Read::Newer(child) } else { Read::Child(child) });
+                }
                 self.then = Then::PlanAgain;
                 if step.creates() {
                     // The object that exists instead may change the intents of the others.
                     self.to_write.clear();
                 }
             }
-            Outcome::Rejected { error, .. } | Outcome::Failed(error) => {
-                result = Some(self.failed(child, failure(error)));
+            Outcome::Rejected { error, .. } => {
+                result = Some(self.failed(child, ChildResult::Rejected(with_causes(error))));
+            }
+            Outcome::Failed(error) => {
+                result = Some(self.failed(child, ChildResult::Failed(with_causes(error))));
             }
         }
         let corrections = corrections(&step, &effects);
@@ -469,16 +512,25 @@ impl Course {
         let was_foreign = self.seen.foreign(child).is_some();
         let is_gone = live.is_none();
         self.put(child, live);
-        let PassRecord { results, retired, .. } = &mut self.record;
+        self.stale.remove(&child);
+        let PassRecord { results, retired, milestones, .. } = &mut self.record;
         let result = match (step, results.get(&child)) {
-            (step, _) if step.creates() => ChildResult::Created,
+            (step, _) if step.creates() => {
+                milestones.push((child, Milestone::Created));
+                ChildResult::Created
+            }
             (Step::Migrate { migration, .. }, _) if was_foreign => {
                 retired.insert(child, migration.retired.clone());
                 ChildResult::Applied
             }
-            _ if is_gone => ChildResult::Deleted,
+            _ if is_gone => {
+                milestones.push((child, Milestone::Deleted));
+                ChildResult::Deleted
+            }
             _ if was_foreign && self.seen.own(child).is_some() => {
-                ChildResult::Adopted { retired: retired.remove(&child).unwrap_or_default() }
+                let retired = retired.remove(&child).unwrap_or_default();
+                milestones.push((child, Milestone::Adopted { retired: retired.clone() }));
+                ChildResult::Adopted { retired }
             }
             (_, Some(before @ (ChildResult::Created | ChildResult::Adopted { .. }))) => before.clone(),
             _ => ChildResult::Applied,
@@ -509,14 +561,9 @@ impl Course {
     /// What the pass has done.
     pub fn finish(self) -> Finished {
         let settled = self.is_settled();
-        let PassRecord { results, refused, takes, skipped, .. } = self.record;
-        Finished { seen: self.seen, results, refused, takes, skipped, live: self.live, settled }
+        let PassRecord { results, refused, takes, skipped, milestones, .. } = self.record;
+        Finished { seen: self.seen, results, refused, takes, milestones, skipped, live: self.live, settled }
     }
-}
-
-fn failure(error: &ApiError) -> ChildResult {
-    let message = with_causes(error);
-    if error.is_rejection() { ChildResult::Rejected(message) } else { ChildResult::Failed(message) }
 }
 
 /// What a write has corrected: fields that were taken over, and fields that were changed while they had no owner.

@@ -98,13 +98,14 @@ impl Operator {
         let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, limit));
         // They end with this function.
         let mut tasks = JoinSet::new();
+        let again = Arc::new(Notify::new());
         if let Some(schemas) = schemas.clone() {
-            tasks.spawn(report_schemas(schemas.status(), metrics.clone()).with_current_subscriber());
+            let report = report_schemas(schemas.status(), metrics.clone(), again.clone());
+            tasks.spawn(report.with_current_subscriber());
             tasks.spawn(schemas.keep_current(args.schema_refresh.0).with_current_subscriber());
         }
         let ready = update_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
         tasks.spawn(ready.with_current_subscriber());
-        let again = Arc::new(Notify::new());
         let (gate, all) = (readiness.clone(), again.clone());
         let verified = crd.clone().keep_verified(move |older| {
             match older {
@@ -191,8 +192,10 @@ async fn lost(election: &mut Option<Election>) -> Lost {
     }
 }
 
-/// Logs and counts the result of each refresh of the schemas.
-async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics) {
+/// Logs and counts the result of each refresh of the schemas. Other schemas may give other predictions, so all that was predicted
+/// with the earlier ones is predicted `again`.
+async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics, again: Arc<Notify>) {
+    let mut is_first = true;
     while status.changed().await.is_ok() {
         let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone()
         else {
@@ -207,6 +210,9 @@ async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Met
         if changed {
             let missing: Vec<&str> = missing.iter().map(|kind| kind.kind.as_str()).collect();
             info!(release = %schemas.release(), ?missing, "schemas read");
+            if !std::mem::take(&mut is_first) {
+                again.notify_one();
+            }
         }
         metrics.schemas(missing.is_empty());
         metrics.schemas_refreshed(match (problems.is_empty(), changed) {
@@ -239,15 +245,15 @@ async fn update_readiness(
 }
 
 /// When to reconcile every Workload: now, for changes from before this process led; at each SIGHUP; and each time that the CRD
-/// becomes too old, or new enough.
+/// becomes too old, or new enough, or that other schemas are read.
 fn once_and_again(
     sighups: impl Stream<Item = ()> + Send + 'static,
-    crd: Arc<Notify>,
+    reasons: Arc<Notify>,
 ) -> impl Stream<Item = ()> + Send + 'static {
     let sighups = sighups.inspect(|()| info!("SIGHUP: reconciling every Workload again"));
-    let changed = stream::unfold(crd, async |crd| {
-        crd.notified().await;
-        Some(((), crd))
+    let changed = stream::unfold(reasons, async |reasons| {
+        reasons.notified().await;
+        Some(((), reasons))
     });
     stream::once(async {}).chain(stream::select(sighups, changed))
 }

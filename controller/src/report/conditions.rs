@@ -45,11 +45,12 @@ pub(super) fn conditions(
     let deployment = pass.seen.own(ChildKind::Deployment);
     let applied = applied(pass, children);
     let rollout = Rollout::of(&pass.seen);
-    let is_applied = |child: &ChildStatus| matches!(child.state, ChildState::Applied | ChildState::Deleting);
-    let all_applied = deployment.is_some() && children.iter().all(is_applied);
+    let all_applied = deployment.is_some()
+        && pass.is_conclusive()
+        && children.iter().all(|child| child.state == ChildState::Applied || is_going(child));
 
     let is_suspended = ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::Suspended);
-    let progress = progress(&applied, &rollout, ownership);
+    let progress = progress(pass, &applied, &rollout, ownership);
     let mut drafts = vec![ready(&rollout, all_applied, is_suspended), applied];
     if let Some(before) = still_ready(&rollout, all_applied, previous, generation) {
         let reason = if is_suspended { "Suspended" } else { "Available" };
@@ -127,6 +128,13 @@ pub(super) fn seconds(now: Timestamp) -> Time {
 /// Why a child isn't applied that Baton still works on.
 const PENDING: &str = "Pending";
 
+/// Whether a child that the spec no longer asks for is certain to go.
+fn is_going(child: &ChildStatus) -> bool {
+    child.state == ChildState::Deleting && child.message.is_none()
+}
+
+const UNFINISHED: &str = "other managers wrote meanwhile, so that not all is done; Baton goes on in a moment";
+
 fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
     let reason = match pass.seen.workload.spec.mode {
         Mode::Enforce => None,
@@ -137,7 +145,12 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
         let message = format!("spec.mode is {mode}: no child is written. Enforce would {}", summary(pass));
         return ConditionDraft::unknown(condition::APPLIED, mode, message);
     }
-    let in_state = |state| children.iter().filter(move |child| child.state == state);
+    let in_state = |state| {
+        children.iter().filter(move |child| match child.state {
+            ChildState::Deleting => state == ChildState::Pending && !is_going(child),
+            own => own == state,
+        })
+    };
     let message = |state| -> String {
         let messages: Vec<String> = in_state(state)
             .map(|child| format!("{}: {}", child.kind, child.message.as_deref().unwrap_or("no reason given")))
@@ -154,6 +167,9 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
         if in_state(state).next().is_some() {
             return ConditionDraft::new(condition::APPLIED, false, reason, message(state));
         }
+    }
+    if !pass.is_conclusive() {
+        return ConditionDraft::new(condition::APPLIED, false, PENDING, UNFINISHED);
     }
     let kinds: Vec<&str> = in_state(ChildState::Applied).map(|child| child.kind.as_str()).collect();
     let message = format!("as the spec says: {}", kinds.join(", "));
@@ -240,6 +256,7 @@ fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
 
 /// `Stalled` or `Reconciling`, as kstatus defines them; neither at rest.
 fn progress(
+    pass: &Pass,
     applied: &ConditionDraft,
     rollout: &Rollout,
     ownership: Option<&ReplicaOwnership>,
@@ -249,9 +266,11 @@ fn progress(
         is_applied && ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::TakingBack);
     let (type_, reason, message) = match rollout {
         _ if applied.status == "False" => {
-            let type_ = if applied.reason == PENDING { condition::RECONCILING } else { condition::STALLED };
+            let goes_on = applied.reason == PENDING || !pass.is_conclusive();
+            let type_ = if goes_on { condition::RECONCILING } else { condition::STALLED };
             (type_, applied.reason, applied.message.clone())
         }
+        _ if !pass.is_conclusive() => (condition::RECONCILING, PENDING, UNFINISHED.to_owned()),
         Rollout::Stuck(message) => (condition::STALLED, "Stuck", message.clone()),
         Rollout::Short(message) => (condition::RECONCILING, "ReplicaFailure", message.clone()),
         Rollout::Unseen => (condition::RECONCILING, "RollingOut", UNSEEN.to_owned()),

@@ -1,6 +1,6 @@
 //! The Events of a Workload, one for each change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::Take;
 use baton_crd::{ChildState, HandoverPhase, ReplicaOwnership, WorkloadStatus, condition};
@@ -11,8 +11,11 @@ use kube::{
     runtime::events::{Event, EventType},
 };
 
-use super::{Done, Pass, Unreadable, takeovers::news};
-use crate::decide::{child::ChildKind, course::ChildResult};
+use super::{Pass, Unreadable, takeovers::news};
+use crate::decide::{
+    child::ChildKind,
+    course::{ChildResult, Milestone},
+};
 
 /// How many fields an Event names.
 const MOST_FIELDS: usize = 5;
@@ -47,51 +50,44 @@ fn described(take: &Take) -> String {
     format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
 }
 
-/// The Events about what a pass wrote, except creations.
-pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
-    let Done::Enforced { results, .. } = &pass.done else { return Vec::new() };
+/// One for all children that were created, and one for each that was adopted or deleted.
+fn milestones(pass: &Pass) -> Vec<Event> {
     let name = pass.seen.workload.name_any();
-    let event_of = |(child, result): (&ChildKind, &ChildResult)| {
-        let event = match result {
-            ChildResult::Adopted { retired } => {
+    let mut made = BTreeSet::new();
+    let mut others = Vec::new();
+    for (child, milestone) in &pass.unreported.milestones {
+        let event = match milestone {
+            Milestone::Created => {
+                made.insert(*child);
+                continue;
+            }
+            Milestone::Adopted { retired } => {
                 let from = match retired.as_slice() {
                     [] => String::new(),
                     retired => format!("; Baton now owns the fields of {}", retired.join(", ")),
                 };
                 normal("Adopted", "Adopt", format!("adopted {child} {name}, as spec.adoption asks for{from}"))
             }
-            ChildResult::Deleted => {
+            Milestone::Deleted => {
                 let note = format!("deleted {child} {name}: the spec no longer asks for it");
                 normal("Deleted", "Delete", note)
             }
-            _ => return None,
         };
-        Some(about(pass, *child, event))
-    };
-    results.iter().filter_map(event_of).collect()
-}
-
-/// One for all children that were created.
-fn created_event(pass: &Pass) -> Option<Event> {
-    let made: Vec<ChildKind> = pass.unreported.made.iter().copied().collect();
-    let kinds: Vec<&str> = made.iter().map(|child| child.name()).collect();
-    let note = format!("created {} {}", kinds.join(", "), pass.seen.workload.name_any());
-    let event = normal("Created", "Apply", note);
-    match *made {
-        [] => None,
-        [child] => Some(about(pass, child, event)),
-        _ => Some(event),
+        others.push(about(pass, *child, event));
     }
+    let kinds: Vec<&str> = made.iter().map(|child| child.name()).collect();
+    let created = normal("Created", "Apply", format!("created {} {name}", kinds.join(", ")));
+    let created = match (made.first(), made.len()) {
+        (None, _) => None,
+        (Some(child), 1) => Some(about(pass, *child, created)),
+        _ => Some(created),
+    };
+    created.into_iter().chain(others).collect()
 }
 
-/// The Events about the differences between two statuses, creations and takeovers.
-pub fn events_of_status(
-    pass: &Pass,
-    previous: &WorkloadStatus,
-    status: &WorkloadStatus,
-    now: Timestamp,
-) -> Vec<Event> {
-    let mut events: Vec<Event> = created_event(pass).into_iter().collect();
+/// The Events about what writes have done, and about the differences between two statuses.
+pub fn events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
+    let mut events = milestones(pass);
     events.extend(takeovers(pass, previous, now));
     events.extend(child_changes(pass, previous, status));
     events.extend(handover_event(previous, status));
@@ -120,6 +116,9 @@ fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus
                 warning("Rejected", "Apply", format!("the API server rejected {child} {name}: {message}"))
             }
             ChildState::Refused => warning("NotOwned", "Apply", message),
+            ChildState::Pending if matches!(pass.result(child), Some(ChildResult::Overtaken(_))) => {
+                warning("Overtaken", "Apply", format!("can't write {child} {name}: {message}"))
+            }
             ChildState::Applied if before.is_some_and(|before| before.state == ChildState::Rejected) => {
                 normal("Accepted", "Apply", format!("the API server accepts {child} {name} again"))
             }

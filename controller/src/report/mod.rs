@@ -7,17 +7,21 @@ mod status;
 mod takeovers;
 mod unreadable;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use baton_apply::{Take, contention::Contested};
 use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
-pub use events::{events_of_status, events_of_writes, unreadable_event};
+pub use events::{events, unreadable_event};
 pub use status::{status, unreadable};
 pub use unreadable::Unreadable;
 
 use crate::decide::{
-    child::ChildKind, course::ChildResult, plan::Refusal, rehearsal::Rehearsed, snapshot::Snapshot,
+    child::ChildKind,
+    course::{ChildResult, Milestone},
+    plan::Refusal,
+    rehearsal::Rehearsed,
+    snapshot::{Snapshot, wants},
 };
 
 /// What one pass of the loop read and did.
@@ -38,8 +42,8 @@ pub struct Pass {
 /// What writes have done that isn't in the status and the Events yet.
 #[derive(Clone, Debug, Default)]
 pub struct Unreported {
-    /// The children that were created.
-    pub made: BTreeSet<ChildKind>,
+    /// The children that were created, adopted and deleted, in the order of the writes.
+    pub milestones: Vec<(ChildKind, Milestone)>,
     /// What Baton took over from other managers, in the order of the writes.
     pub takes: Vec<(ChildKind, Take)>,
 }
@@ -47,7 +51,7 @@ pub struct Unreported {
 impl Unreported {
     /// Adds what came later.
     pub fn add(&mut self, later: Self) {
-        self.made.extend(later.made);
+        self.milestones.extend(later.milestones);
         self.takes.extend(later.takes);
     }
 }
@@ -86,7 +90,8 @@ pub fn haste(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) ->
         let troubled = status.children.iter().filter(|child| is_trouble(child.state));
         troubled.map(|child| (child.kind.clone(), child.state, child.message.clone())).collect()
     };
-    if workload.spec.mode != Mode::Enforce || troubles(previous) != troubles(status) {
+    let is_open = pass.has_open_result() && previous.children != status.children;
+    if workload.spec.mode != Mode::Enforce || is_open || troubles(previous) != troubles(status) {
         return Haste::AtOnce;
     }
     // The Deployment's controller is about to report on it.
@@ -111,22 +116,37 @@ pub struct Tried {
 impl Pass {
     /// A pass that finds all children as the spec says.
     pub fn of_nothing(seen: Snapshot) -> Self {
-        let done = Done::Enforced { results: BTreeMap::new(), contested: Vec::new() };
+        let there = ChildKind::ALL.into_iter().filter(|kind| seen.own(*kind).is_some());
+        let results =
+            there.filter(|kind| wants(&seen.workload, *kind)).map(|kind| (kind, ChildResult::Applied));
+        let done = Done::Enforced { results: results.collect(), contested: Vec::new() };
         Self { seen, refused: Vec::new(), unreported: Unreported::default(), settled: true, done }
     }
 
-    /// Whether all children are as the spec says after it.
+    /// Whether all children that are there are as the spec says after it.
     pub fn is_well(&self) -> bool {
-        let is_well = |result: &ChildResult| {
-            !matches!(result, ChildResult::Rejected(_) | ChildResult::Failed(_) | ChildResult::HeldBack)
-        };
-        match &self.done {
-            Done::Enforced { results, contested } => {
-                self.settled
-                    && self.refused.is_empty()
-                    && contested.is_empty()
-                    && results.values().all(is_well)
+        let Done::Enforced { results, contested } = &self.done else { return false };
+        let is_well = |kind: ChildKind| match (results.get(&kind), self.seen.own(kind)) {
+            (result, Some(live)) if wants(&self.seen.workload, kind) => {
+                result.is_some_and(ChildResult::is_written) && !live.is_terminating()
             }
+            (result, _) => result.is_none_or(ChildResult::is_written),
+        };
+        self.settled
+            && self.refused.is_empty()
+            && contested.is_empty()
+            && ChildKind::ALL.into_iter().all(is_well)
+    }
+
+    /// Whether the server has the last word about the whole spec: nothing is left to do, and no write's outcome is open. Only then
+    /// something is claimed for the spec's generation.
+    fn is_conclusive(&self) -> bool {
+        self.settled && !self.has_open_result()
+    }
+
+    fn has_open_result(&self) -> bool {
+        match &self.done {
+            Done::Enforced { results, .. } => results.values().any(ChildResult::is_open),
             Done::Previewed(_) => false,
         }
     }

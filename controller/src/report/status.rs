@@ -33,7 +33,11 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
     let children = children(pass, previous);
     let ownership = ownership(pass, previous, now);
     WorkloadStatus {
-        observed_generation: workload.metadata.generation,
+        observed_generation: if pass.is_conclusive() {
+            workload.metadata.generation
+        } else {
+            previous.observed_generation
+        },
         conditions: conditions(pass, &children, ownership.as_ref(), &previous.conditions, now),
         replicas: number(|status| status.replicas),
         ready_replicas: number(|status| status.ready_replicas),
@@ -69,13 +73,11 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
         let is_told = || previous.children.iter().any(|child| child.kind == kind.name());
         let (state, message) = match (wanted, live) {
             // It may still exist.
-            (false, None) if failure(pass, kind).is_some() && is_told() => {
-                (ChildState::Deleting, failure(pass, kind))
-            }
+            (false, None) if failure(pass, kind).is_some() && is_told() => undeleted(pass, kind),
             (false, None) => return None,
-            (false, Some(_)) if enforced => (ChildState::Deleting, failure(pass, kind)),
+            (false, Some(_)) if enforced => undeleted(pass, kind),
             (false, Some(_)) => (ChildState::Applied, Some("the spec no longer asks for it".to_owned())),
-            (true, live) => written(pass, kind, live.is_some(), previous),
+            (true, live) => written(pass, kind, live),
         };
         Some(ChildStatus {
             kind: kind.name().to_owned(),
@@ -88,23 +90,38 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
     ChildKind::ALL.into_iter().filter_map(status).collect()
 }
 
-fn written(
-    pass: &Pass,
-    kind: ChildKind,
-    exists: bool,
-    previous: &WorkloadStatus,
-) -> (ChildState, Option<String>) {
+/// A child that the spec no longer asks for. While it is being deleted, there is nothing to say about that.
+fn undeleted(pass: &Pass, kind: ChildKind) -> (ChildState, Option<String>) {
+    let is_terminating = pass.seen.own(kind).is_some_and(LiveObject::is_terminating);
+    match failure(pass, kind) {
+        Some(message) if matches!(pass.result(kind), Some(ChildResult::Rejected(_))) => {
+            (ChildState::Rejected, Some(message))
+        }
+        None if !is_terminating => (ChildState::Deleting, Some("not deleted yet".to_owned())),
+        message => (ChildState::Deleting, message),
+    }
+}
+
+/// A child that the spec asks for. It is applied if its last write was stored, or would have changed nothing, and it stays.
+fn written(pass: &Pass, kind: ChildKind, live: Option<&LiveObject>) -> (ChildState, Option<String>) {
     if let Some(refusal) = pass.refused.iter().find(|refusal| refusal.child == kind) {
         return (ChildState::Refused, Some(refusal.message.clone()));
+    }
+    let mode = pass.seen.workload.spec.mode;
+    if live.is_some_and(LiveObject::is_terminating) {
+        let then = if mode == Mode::Enforce { "; Baton creates it again once it is gone" } else { "" };
+        return (ChildState::Pending, Some(format!("it is being deleted{then}")));
     }
     if kind == ChildKind::Service && stays_headless(pass) {
         return (ChildState::Rejected, Some(STAYS_HEADLESS.to_owned()));
     }
-    let failed = matches!(pass.result(kind), Some(ChildResult::Rejected(_) | ChildResult::Failed(_)));
     if let Some((_, tried)) = pass.previewed().find(|(previewed, _)| *previewed == kind) {
         return previewed(tried);
     }
-    if let Some(contested) = pass.contested().iter().find(|contested| contested.key == kind && !failed) {
+    let failure = failure(pass, kind);
+    if let Some(contested) =
+        pass.contested().iter().find(|contested| contested.key == kind && failure.is_none())
+    {
         let Contested { path, manager, .. } = contested;
         let message = format!(
             "{manager} overwrites {path} again and again; Baton corrects it after longer and longer pauses"
@@ -112,22 +129,19 @@ fn written(
         return (ChildState::Contested, Some(message));
     }
     match pass.result(kind) {
+        Some(ChildResult::Rejected(_)) => (ChildState::Rejected, failure),
+        Some(ChildResult::Failed(_) | ChildResult::Overtaken(_)) => (ChildState::Pending, failure),
         Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied) => {
             (ChildState::Applied, None)
         }
-        Some(ChildResult::Rejected(message)) => (ChildState::Rejected, Some(message.clone())),
-        Some(ChildResult::Failed(message)) => (ChildState::Pending, Some(message.clone())),
-        Some(ChildResult::HeldBack) => previous
-            .children
-            .iter()
-            .find(|child| child.kind == kind.name())
-            .map_or((ChildState::Pending, None), |child| (child.state, child.message.clone())),
-        Some(ChildResult::Deleted) | None if exists => (ChildState::Applied, None),
         Some(ChildResult::Deleted) | None => {
-            let reason = match (pass.seen.workload.spec.mode, kind) {
+            let reason = match (mode, kind) {
                 (Mode::Paused | Mode::Preview, _) => KEPT_FROM_WRITING,
                 (Mode::Enforce, ChildKind::Autoscaler) => {
                     "waits until the Deployment's replicas are handed over"
+                }
+                (Mode::Enforce, ChildKind::Deployment) if live.is_some() && pass.settled => {
+                    "waits until Baton's HorizontalPodAutoscaler is deleted"
                 }
                 (Mode::Enforce, _) => "not written yet",
             };
@@ -159,9 +173,13 @@ fn previewed(tried: &Tried) -> (ChildState, Option<String>) {
     (ChildState::Pending, Some(message))
 }
 
+/// Why the last write of a child, or the read before it, came to nothing.
 fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
     match pass.result(kind)? {
         ChildResult::Rejected(message) | ChildResult::Failed(message) => Some(message.clone()),
+        ChildResult::Overtaken(message) => {
+            Some(format!("it changed each time between Baton's read and Baton's write: {message}"))
+        }
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use crate::common::{
 use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
-    course::{ChildResult, Course, Ended, Next, Read, Turn},
+    course::{ChildResult, Course, Ended, Finished, Milestone, Next, Read, Turn},
     plan::{Step, plan},
     snapshot::{Snapshot, shard_of},
 };
@@ -34,7 +34,7 @@ fn no_response() -> ApiError {
 }
 
 fn refusal(code: u16) -> ApiError {
-    let details = serde_json::from_value(json!({"kind": "Deployment"})).unwrap();
+    let details = serde_json::from_value(json!({"name": "web"})).unwrap();
     ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
 }
 
@@ -177,6 +177,76 @@ fn a_stale_write_is_followed_by_a_read_and_another_plan() {
     assert!(matches!(outcome, Outcome::Stale { .. }) && result.is_none());
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
     assert!(matches!(course.next(schemas(), earlier()), Next::Plan));
+}
+
+/// A pass on a server that refuses each write of the Service like this. Returns how often it was written and read.
+fn refused_each_time(error: impl Fn() -> ApiError) -> (Finished, usize, usize) {
+    let mut course = Course::new(contested(), BTreeSet::new(), false);
+    let (mut writes, mut reads) = (0, 0);
+    loop {
+        match course.next(schemas(), earlier()) {
+            Next::Send { .. } => {
+                writes += 1;
+                course.responded(schemas(), Err(error())).unwrap();
+            }
+            Next::Read(Read::Child(child) | Read::Newer(child)) => {
+                reads += 1;
+                let live = course.seen().child(child).cloned();
+                course.read_child(child, live);
+            }
+            Next::Read(read) => panic!("{read:?}"),
+            Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
+            Next::Done => return (course.finish(), writes, reads),
+        }
+    }
+}
+
+#[test]
+fn a_child_that_changes_before_each_write_is_left_alone_after_eight_and_the_others_are_settled() {
+    let (finished, writes, reads) = refused_each_time(|| refusal(409));
+    assert_eq!((writes, reads), (8, 7));
+    assert_eq!(finished.results[&ChildKind::Service], ChildResult::Overtaken("no".to_owned()));
+    assert_eq!(finished.results[&ChildKind::Deployment], ChildResult::Applied);
+    assert!(finished.settled, "nothing is left to do now");
+}
+
+#[test]
+fn a_webhooks_denial_is_a_rejection_with_whatever_code_and_is_sent_once() {
+    for code in [400, 403, 409, 422] {
+        let message = "admission webhook \"x.y\" denied the request: no";
+        let denied = || ApiError::Response(Status::failure(message, "").with_code(code).boxed());
+        let (finished, writes, reads) = refused_each_time(denied);
+        assert_eq!((writes, reads), (1, 0), "{code}");
+        assert_eq!(
+            finished.results[&ChildKind::Service],
+            ChildResult::Rejected(message.to_owned()),
+            "{code}"
+        );
+    }
+}
+
+#[test]
+fn a_busy_child_is_waited_for_once_and_then_read_at_once() {
+    let mut course = Course::new(contested(), BTreeSet::new(), false);
+    ended(&mut course, Err(refusal(409)));
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
+    ended(&mut course, Err(refusal(409)));
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(ChildKind::Service))));
+}
+
+#[test]
+fn what_was_created_is_reported_though_a_later_write_of_the_pass_fails() {
+    let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
+    let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
+    let step = first_step(&workload, &mut course, Ok(None)).unwrap();
+    let made = response(&step.request(&workload).unwrap(), None, earlier());
+    course.responded(schemas(), Ok(Some(made.clone()))).unwrap();
+    let hand_over = first_step(&workload, &mut course, Ok(Some(&made)));
+    assert!(matches!(hand_over, Some(Step::HandOver(_))), "{hand_over:?}");
+    course.responded(schemas(), Err(no_response())).unwrap();
+    let finished = course.finish();
+    assert!(matches!(finished.results[&ChildKind::Deployment], ChildResult::Failed(_)));
+    assert_eq!(finished.milestones, [(ChildKind::Deployment, Milestone::Created)]);
 }
 
 #[test]

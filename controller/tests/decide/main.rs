@@ -2,6 +2,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod adoption;
+mod applied;
 mod common;
 mod course;
 mod golden;

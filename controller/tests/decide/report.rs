@@ -1,25 +1,24 @@
 //! The report of a pass: status, conditions and Events.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::common::{child, deployment_owned_by, seen, workload};
+use crate::common::{child, deployment_owned_by, seen, terminate, workload};
 use baton_apply::{
     Effects, FieldPath, Take,
     contention::{Contested, LONGEST_PAUSE},
 };
 use baton_controller::{
-    decide::{child::ChildKind, course::ChildResult, rehearsal::Rehearsed, replicas::Autoscaler},
-    report::{
-        Done, Pass, Tried, Unreadable, Unreported, events_of_status, events_of_writes, status, unreadable,
+    decide::{
+        child::ChildKind,
+        course::{ChildResult, Milestone},
+        rehearsal::Rehearsed,
+        replicas::Autoscaler,
     },
+    report::{Done, Pass, Tried, Unreadable, Unreported, events, status, unreadable},
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::runtime::events::Event;
 use serde_json::{Value, json};
 
 fn now() -> Timestamp {
@@ -82,7 +81,7 @@ fn progress(status: &WorkloadStatus) -> Option<String> {
 }
 
 fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<String> {
-    events_of_status(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
+    events(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
 }
 
 #[test]
@@ -139,6 +138,130 @@ fn a_workload_with_a_child_that_is_not_applied_is_not_ready_and_stalls_if_baton_
     assert_eq!(with(ChildResult::Rejected("no".to_owned())), not_ready("Stalled Rejected"));
 }
 
+/// The Workload after an edit, and its status before it.
+fn edited() -> (Workload, WorkloadStatus) {
+    let mut workload = workload(&json!({"replicas": 3}));
+    let before =
+        status(&pass(&workload, [deployment(&running())], applied()), &WorkloadStatus::default(), now());
+    assert_eq!((before.observed_generation, brief(&before, "Ready")), (Some(1), "True Available".to_owned()));
+    workload.metadata.generation = Some(2);
+    (workload, before)
+}
+
+#[test]
+fn a_pass_that_is_not_settled_claims_nothing_for_the_generation() {
+    let (workload, before) = edited();
+    let written = || vec![(ChildKind::Deployment, ChildResult::Applied)];
+    let overtaken = ChildResult::Overtaken("the object has been modified".to_owned());
+    for (settled, results) in [
+        (false, Vec::new()),
+        (false, written()),
+        (true, vec![(ChildKind::Deployment, overtaken)]),
+        (true, vec![(ChildKind::Deployment, ChildResult::Failed("no response".to_owned()))]),
+    ] {
+        let pass = Pass { settled, ..pass(&workload, [deployment(&running())], results) };
+        let after = status(&pass, &before, now());
+        assert_eq!(after.observed_generation, Some(1), "{pass:?}");
+        assert_eq!(brief(&after, "Applied"), "False Pending", "{pass:?}");
+        assert_eq!(brief(&after, "Ready"), "False NotApplied", "{pass:?}");
+        assert_eq!(progress(&after).as_deref(), Some("Reconciling Pending"), "{pass:?}");
+    }
+    let settled = pass(&workload, [deployment(&running())], written());
+    assert_eq!(status(&settled, &before, now()).observed_generation, Some(2));
+    let rejected = [(ChildKind::Deployment, ChildResult::Rejected("no".to_owned()))];
+    let rejected = status(&pass(&workload, [deployment(&running())], rejected), &before, now());
+    assert_eq!(rejected.observed_generation, Some(2), "the server has decided about the spec");
+}
+
+#[test]
+fn a_preview_that_is_not_settled_claims_nothing_for_the_generation() {
+    let mut pass = planned("Preview", Rehearsed::default(), DryRun::Agreed, None);
+    pass.settled = false;
+    let before = WorkloadStatus { observed_generation: Some(0), ..WorkloadStatus::default() };
+    let after = status(&pass, &before, now());
+    assert_eq!(after.observed_generation, Some(0));
+    assert_eq!(progress(&after).as_deref(), Some("Reconciling Pending"));
+}
+
+#[test]
+fn a_child_that_is_overtaken_again_and_again_is_one_event() {
+    let (workload, before) = edited();
+    let overtaken = ChildResult::Overtaken("the object has been modified".to_owned());
+    let pass = pass(&workload, [deployment(&running())], [(ChildKind::Deployment, overtaken)]);
+    let after = status(&pass, &before, now());
+    assert_eq!(after.children[0].state, ChildState::Pending);
+    assert!(condition(&after, "Applied").message.contains("the object has been modified"));
+    assert_eq!(reasons(&pass, &before, &after), ["Overtaken"]);
+    assert_eq!(reasons(&pass, &after, &status(&pass, &after, now())), Vec::<String>::new());
+}
+
+/// A Workload with all four children, all of them as the spec says.
+fn complete(mode: &str) -> Pass {
+    let workload = workload(&json!({
+        "mode": mode,
+        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
+        "service": {"ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    }));
+    let mut deployment = deployment_owned_by("s", 3).1;
+    deployment["status"] = running();
+    let others = [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget].map(child);
+    Pass::of_nothing(seen(&workload, others.into_iter().chain([(ChildKind::Deployment, deployment)])))
+}
+
+#[test]
+fn a_child_that_is_being_deleted_is_not_applied() {
+    let whole = complete("Enforce");
+    assert!(whole.is_well());
+    let status_of = |pass: &Pass| status(pass, &WorkloadStatus::default(), now());
+    assert_eq!(brief(&status_of(&whole), "Applied"), "True Applied");
+    for (kind, mode) in ChildKind::ALL.into_iter().flat_map(|kind| [(kind, "Enforce"), (kind, "Preview")]) {
+        let mut pass = complete(mode);
+        if mode == "Preview" {
+            let tried = Tried { rehearsed: Rehearsed::default(), dry_run: DryRun::Agreed, message: None };
+            pass.done = Done::Previewed(ChildKind::ALL.map(|kind| (kind, tried.clone())).into());
+        }
+        terminate(&mut pass.seen, kind);
+        let after = status_of(&pass);
+        let child = after.children.iter().find(|child| child.kind == kind.name()).unwrap();
+        assert_eq!(child.state, ChildState::Pending, "{kind} in {mode}");
+        assert!(!pass.is_well(), "{kind} in {mode}");
+        if mode == "Enforce" {
+            assert_eq!(brief(&after, "Applied"), "False Pending", "{kind}");
+            assert_eq!(progress(&after).as_deref(), Some("Reconciling Pending"), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_deployment_that_waits_for_the_end_of_batons_autoscaler_is_not_applied() {
+    let fixed = workload(&json!({"replicas": 3}));
+    let mut seen = seen(&fixed, [deployment_owned_by("b", 5), child(ChildKind::Autoscaler)]);
+    terminate(&mut seen, ChildKind::Autoscaler);
+    let pass = Pass { done: pass(&fixed, [], []).done, ..Pass::of_nothing(seen) };
+    assert!(!pass.is_well());
+    let after = status(&pass, &WorkloadStatus::default(), now());
+    assert_eq!(brief(&after, "Applied"), "False Pending");
+    assert!(condition(&after, "Applied").message.contains("HorizontalPodAutoscaler is deleted"));
+}
+
+#[test]
+fn a_workload_is_not_applied_while_a_deletion_is_refused_or_open() {
+    let fixed = workload(&json!({"replicas": 3}));
+    let with = |result: Option<ChildResult>| {
+        let results = applied().into_iter().chain(result.map(|result| (ChildKind::Service, result)));
+        let pass = pass(&fixed, [deployment(&running()), child(ChildKind::Service)], results);
+        let status = status(&pass, &WorkloadStatus::default(), now());
+        (status.children[1].state, brief(&status, "Applied"))
+    };
+    let not_applied = |state, reason: &str| (state, format!("False {reason}"));
+    assert_eq!(with(None), not_applied(ChildState::Deleting, "Pending"));
+    let failed = ChildResult::Failed("no response".to_owned());
+    assert_eq!(with(Some(failed)), not_applied(ChildState::Deleting, "Pending"));
+    let rejected = ChildResult::Rejected("no".to_owned());
+    assert_eq!(with(Some(rejected)), not_applied(ChildState::Rejected, "Rejected"));
+}
+
 #[test]
 fn a_workload_that_cannot_be_read_stalls() {
     let workload = workload(&json!({"replicas": 3}));
@@ -190,10 +313,9 @@ fn a_rejected_child_is_reported_with_the_servers_message_by_one_event_and_its_re
     assert!(condition(&first, "Applied").message.contains(message));
     assert_eq!(reasons(&rejected, &WorkloadStatus::default(), &first), ["Rejected"]);
 
-    let held_back = pass(&workload, [], [(ChildKind::Deployment, ChildResult::HeldBack)]);
-    let second = status(&held_back, &first, now());
+    let second = status(&rejected, &first, now());
     assert_eq!(second, first, "while it is held back, the report stays");
-    assert_eq!(reasons(&held_back, &first, &second), Vec::<String>::new());
+    assert_eq!(reasons(&rejected, &first, &second), Vec::<String>::new());
 
     let well = pass(&workload, [deployment(&running())], applied());
     let third = status(&well, &second, now());
@@ -274,10 +396,10 @@ fn an_autoscaler_at_zero_replicas_is_reported_as_disabled() {
 
 #[test]
 fn an_adoption_names_the_managers_that_were_retired() {
-    let adopted = ChildResult::Adopted { retired: vec!["helm".to_owned()] };
-    let workload = workload(&json!({"replicas": 3}));
-    let pass = pass(&workload, [deployment(&running())], [(ChildKind::Deployment, adopted)]);
-    let [event] = &events_of_writes(&pass)[..] else { panic!() };
+    let adopted = Milestone::Adopted { retired: vec!["helm".to_owned()] };
+    let pass = pass_that(vec![(ChildKind::Deployment, adopted)], []);
+    let unchanged = WorkloadStatus::default();
+    let [event] = &events(&pass, &unchanged, &unchanged, now())[..] else { panic!() };
     assert_eq!(event.reason, "Adopted");
     assert!(event.note.as_ref().unwrap().contains("Baton now owns the fields of helm"), "{:?}", event.note);
 }
@@ -288,26 +410,27 @@ fn an_event_names_its_child_and_fits_the_servers_limits() {
     let long = "ä".repeat(2000);
     let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
     let after = status(&pass, &WorkloadStatus::default(), now());
-    let events = events_of_status(&pass, &WorkloadStatus::default(), &after, now());
+    let events = events(&pass, &WorkloadStatus::default(), &after, now());
     assert!(events[0].note.as_ref().unwrap().len() <= 1024);
     assert_eq!(events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
 }
 
 #[test]
-fn creations_and_deletions_are_reported_and_applies_are_not() {
-    let workload = workload(&json!({"replicas": 3}));
-    let results = [
-        (ChildKind::Deployment, ChildResult::Applied),
-        (ChildKind::Service, ChildResult::Created),
-        (ChildKind::DisruptionBudget, ChildResult::Deleted),
+fn creations_are_one_event_and_each_deletion_is_one_whatever_the_last_result_is() {
+    let milestones = vec![
+        (ChildKind::Service, Milestone::Created),
+        (ChildKind::Deployment, Milestone::Created),
+        (ChildKind::DisruptionBudget, Milestone::Deleted),
     ];
-    let unreported = Unreported { made: BTreeSet::from([ChildKind::Service]), takes: Vec::new() };
-    let pass = Pass { unreported, ..pass(&workload, [], results) };
-    let reported = |events: Vec<Event>| events.into_iter().filter_map(|event| event.note).collect::<Vec<_>>();
+    let mut pass = pass_that(milestones, []);
+    if let Done::Enforced { results, .. } = &mut pass.done {
+        results.insert(ChildKind::Deployment, ChildResult::Failed("no response".to_owned()));
+    }
+    let unchanged = WorkloadStatus::default();
+    let notes: Vec<_> =
+        events(&pass, &unchanged, &unchanged, now()).into_iter().filter_map(|event| event.note).collect();
     let deleted = "deleted PodDisruptionBudget web: the spec no longer asks for it";
-    assert_eq!(reported(events_of_writes(&pass)), [deleted]);
-    let status = WorkloadStatus::default();
-    assert_eq!(reported(events_of_status(&pass, &status, &status, now())), ["created Service web"]);
+    assert_eq!(notes, ["created Deployment, Service web", deleted]);
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
@@ -324,13 +447,20 @@ fn take(path: &str, manager: &str) -> (ChildKind, Take) {
 
 /// A pass that took these fields over.
 fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
+    pass_that(Vec::new(), takes)
+}
+
+fn pass_that(
+    milestones: Vec<(ChildKind, Milestone)>,
+    takes: impl IntoIterator<Item = (ChildKind, Take)>,
+) -> Pass {
     let workload = workload(&json!({"replicas": 3}));
-    let unreported = Unreported { made: BTreeSet::new(), takes: takes.into_iter().collect() };
+    let unreported = Unreported { milestones, takes: takes.into_iter().collect() };
     Pass { unreported, ..pass(&workload, [deployment(&running())], applied()) }
 }
 
 fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
-    let events = events_of_status(pass, previous, &status(pass, previous, at), at);
+    let events = events(pass, previous, &status(pass, previous, at), at);
     let takeovers = events.into_iter().filter(|event| event.reason == "TookOver");
     takeovers.filter_map(|event| event.note).collect()
 }

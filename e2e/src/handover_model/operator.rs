@@ -12,7 +12,7 @@ use std::{
 use baton_apply::{ApiError, Change, LiveObject, Request};
 use baton_controller::decide::{
     child::ChildKind,
-    course::{ChildResult, Course, Next, Read},
+    course::{Course, Next, Read},
     plan::{Step, plan},
     replicas::Autoscaler,
     snapshot::Snapshot,
@@ -360,8 +360,7 @@ impl Pass {
     fn failed(&self) -> HeldBack {
         let mut failed = self.held_back;
         for (child, result) in self.course.results() {
-            let is_failure = matches!(result, ChildResult::Rejected(_) | ChildResult::Failed(_));
-            failed.set(*child, is_failure);
+            failed.set(*child, !result.is_written());
         }
         failed
     }

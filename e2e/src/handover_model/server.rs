@@ -125,7 +125,7 @@ impl Server {
     /// A response as a client sees it.
     pub(super) fn response(&self, response: ServerResponse) -> Result<Option<LiveObject>, ApiError> {
         let refusal = |code: u16, reason: &str| {
-            let details = json!({"kind": ChildKind::Deployment.name(), "causes": [{"reason": reason}]});
+            let details = json!({"causes": [{"reason": reason}]});
             let details = serde_json::from_value(details).expect("these are details of a failure");
             let status =
                 Status::failure("refused by the model", reason).with_code(code).with_details(details);

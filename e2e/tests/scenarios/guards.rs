@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use baton_apply::{
-    Applier, Effect, Guard, LiveObject, Outcome, Target, Tries,
+    Applier, Change, Effect, Guard, LiveObject, Outcome, Request, Target, Tries,
     ownership::{Release, hand_over, release_all},
 };
 use baton_controller::{
@@ -20,7 +20,11 @@ use baton_crd::Workload;
 use baton_e2e::scenarios;
 use baton_testbed::{Cluster, eventually};
 use jiff::Timestamp;
-use kube::api::DeleteParams;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api,
+    api::{DeleteParams, PostParams},
+};
 use serde_json::json;
 
 use crate::scene::{Scene, replicas};
@@ -29,6 +33,7 @@ scenarios! {
     an_apply_never_recreates_a_deleted_object,
     a_step_planned_from_an_older_state_is_refused,
     the_temporary_manager_never_takes_the_replica_count_from_another_owner,
+    a_pod_that_is_deleted_gracefully_is_not_gone,
 }
 
 /// A Workload that the operator leaves alone, and an applier without predictions that acts instead.
@@ -135,4 +140,28 @@ async fn the_temporary_manager_never_takes_the_replica_count_from_another_owner(
     let replicas = Replicas::of(&deployment);
     assert_eq!(replicas.count, 5);
     assert!(!replicas.owners.temporary);
+}
+
+async fn a_pod_that_is_deleted_gracefully_is_not_gone(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "graceful").await;
+    let pods: Api<Pod> = scene.api();
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "web"},
+        "spec": {"nodeName": "somewhere", "terminationGracePeriodSeconds": 30, "containers": [{"name": "app", "image": "app:1"}]},
+    }))
+    .unwrap();
+    let pod = eventually("the pod to be created", async || {
+        // Its ServiceAccount may not be there yet.
+        pods.create(&PostParams::default(), &pod).await
+    })
+    .await;
+    let applier = Applier::new(scene.client.clone(), None, Duration::from_secs(30));
+    let left = eventually("the pod to be deleted", async || {
+        // Its controllers may write it meanwhile.
+        let live = applier.read(&Target::of(&pod, &())).await.unwrap().unwrap();
+        let change = Change::Delete(live.revision());
+        applier.send(&Request { target: Target::of(&pod, &()), change }, Effect::Stored).await
+    })
+    .await;
+    assert!(left.is_some_and(|left| left.is_terminating()), "it lives on for its grace period");
 }

@@ -25,6 +25,7 @@ mod owners;
 mod ownership;
 mod permissions;
 mod preview;
+mod refusals;
 mod rejection;
 mod scene;
 mod schema;

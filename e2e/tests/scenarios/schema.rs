@@ -18,6 +18,7 @@ scenarios! {
     a_wrong_schema_is_noticed_and_does_no_harm,
     without_schemas_everything_is_applied_until_there_are_some,
     a_document_is_fetched_again_only_when_its_hash_changes,
+    what_was_predicted_with_other_schemas_is_predicted_again,
 }
 
 const INDEX: &str = "/openapi/v3";
@@ -159,11 +160,13 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
         _ => Err(scene.operator.log_tail(5)),
     })
     .await;
+    // The new schemas begin a pass too.
+    scene.at_rest().await;
     let mark = scene.mark();
     scene.reconcile_all(1).await;
     let sent = scene.requests_since(mark).writes();
     assert!(sent.is_empty(), "a write that changes nothing is skipped:\n{sent}");
-    assert_eq!(count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await, 2);
+    assert_eq!(count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await, 4);
 }
 
 async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster) {
@@ -201,4 +204,30 @@ async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster
     .await;
     assert_eq!(fetched.load(Ordering::Relaxed), 2);
     assert_eq!(refreshes("failed").await, 0);
+}
+
+async fn what_was_predicted_with_other_schemas_is_predicted_again(cluster: Cluster) {
+    let changed = Arc::new(AtomicBool::new(false));
+    let is_changed = changed.clone();
+    let (scene, _proxy) = start(&cluster, "schema-again", move |request| match &*request.path {
+        INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
+            let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
+            *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
+        }),
+        _ => Action::Forward,
+    })
+    .await;
+    scene.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Ready", "True").await;
+    scene.at_rest().await;
+    let skipped = async || count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await;
+    let (mark, before) = (scene.mark(), skipped().await);
+    changed.store(true, Ordering::Relaxed);
+    eventually("both children to be predicted again", async || match skipped().await - before {
+        0..2 => Err(scene.operator.log_tail(5)),
+        _ => Ok(()),
+    })
+    .await;
+    let writes = scene.requests_since(mark).writes();
+    assert!(writes.is_empty(), "{writes}");
 }

@@ -1,11 +1,11 @@
 //! How long to leave a child alone that the server refused.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-use crate::decide::child::ChildKind;
+use crate::decide::{child::ChildKind, course::ChildResult, plan::Refusal};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(2);
@@ -24,21 +24,32 @@ struct Failure {
     generation: i64,
     in_a_row: u32,
     retry_at: Instant,
+    setback: Setback,
+}
+
+/// How the last try ended. It holds until the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setback {
+    /// A write wasn't stored, or a read failed.
+    Result(ChildResult),
+    /// There is an object of another owner.
+    Refusal(Refusal),
 }
 
 impl Backoff {
     /// Notes that a child failed at this generation of the spec; returns the pause.
     ///
     /// The pause doubles from one second to two minutes, and starts anew with a new generation.
-    pub fn failed(&mut self, child: ChildKind, generation: i64, now: Instant) -> Duration {
+    pub fn failed(&mut self, child: ChildKind, generation: i64, setback: Setback, now: Instant) -> Duration {
         let failure = self
             .0
             .entry(child)
             .and_modify(|failure| {
                 failure.in_a_row = if failure.generation == generation { failure.in_a_row + 1 } else { 0 };
             })
-            .or_insert(Failure { generation, in_a_row: 0, retry_at: now });
+            .or_insert_with(|| Failure { generation, in_a_row: 0, retry_at: now, setback: setback.clone() });
         let pause = pause_after(failure.in_a_row);
+        failure.setback = setback;
         failure.generation = generation;
         failure.retry_at = now + pause;
         pause
@@ -49,23 +60,23 @@ impl Backoff {
         self.0.remove(&child);
     }
 
-    /// The children that aren't to be tried yet.
-    pub fn held_back(&self, generation: i64, now: Instant) -> BTreeSet<ChildKind> {
-        self.pausing(generation, now).map(|(child, _)| child).collect()
+    /// The children that aren't to be tried yet, with how the last try ended.
+    pub fn held_back(&self, generation: i64, now: Instant) -> BTreeMap<ChildKind, Setback> {
+        self.pausing(generation, now).map(|(child, failure)| (child, failure.setback.clone())).collect()
     }
 
     /// When the first child is to be tried again of those that were held back when a pass `begun`, or failed since. It may be
     /// over already: what ended while the pass was under way did so without the pass.
     pub fn next_pass(&self, generation: i64, begun: Instant) -> Option<Instant> {
-        self.pausing(generation, begun).map(|(_, retry_at)| retry_at).min()
+        self.pausing(generation, begun).map(|(_, failure)| failure.retry_at).min()
     }
 
-    fn pausing(&self, generation: i64, now: Instant) -> impl Iterator<Item = (ChildKind, Instant)> {
+    fn pausing(&self, generation: i64, now: Instant) -> impl Iterator<Item = (ChildKind, &Failure)> {
         let pausing = self
             .0
             .iter()
             .filter(move |(_, failure)| failure.generation == generation && failure.retry_at > now);
-        pausing.map(|(child, failure)| (*child, failure.retry_at))
+        pausing.map(|(child, failure)| (*child, failure))
     }
 }
 
@@ -75,30 +86,34 @@ mod tests {
 
     const CHILD: ChildKind = ChildKind::Service;
 
+    fn setback() -> Setback {
+        Setback::Result(ChildResult::Rejected("no".to_owned()))
+    }
+
     #[test]
     fn the_pause_doubles_up_to_two_minutes() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        let pauses: Vec<u64> = (0..9).map(|_| backoff.failed(CHILD, 1, now).as_secs()).collect();
+        let pauses: Vec<u64> = (0..9).map(|_| backoff.failed(CHILD, 1, setback(), now).as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
         for _ in 0..100 {
-            assert_eq!(backoff.failed(CHILD, 1, now), LONGEST);
+            assert_eq!(backoff.failed(CHILD, 1, setback(), now), LONGEST);
         }
     }
 
     #[test]
     fn a_child_is_held_back_until_its_pause_is_over() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        backoff.failed(CHILD, 1, now);
-        assert_eq!(backoff.held_back(1, now), BTreeSet::from([CHILD]));
-        assert_eq!(backoff.held_back(1, now + FIRST), BTreeSet::new());
+        backoff.failed(CHILD, 1, setback(), now);
+        assert_eq!(backoff.held_back(1, now), BTreeMap::from([(CHILD, setback())]));
+        assert_eq!(backoff.held_back(1, now + FIRST), BTreeMap::new());
     }
 
     #[test]
     fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        backoff.failed(CHILD, 1, now);
+        backoff.failed(CHILD, 1, setback(), now);
         for begun in [now, now + FIRST / 2] {
-            assert_eq!(backoff.held_back(1, begun), BTreeSet::from([CHILD]));
+            assert_eq!(backoff.held_back(1, begun), BTreeMap::from([(CHILD, setback())]));
             assert_eq!(backoff.next_pass(1, begun), Some(now + FIRST));
         }
         assert_eq!(backoff.next_pass(1, now + FIRST), None, "this pass tries it itself");
@@ -108,19 +123,19 @@ mod tests {
     fn an_edit_of_the_workload_ends_the_pause() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         for _ in 0..5 {
-            backoff.failed(CHILD, 1, now);
+            backoff.failed(CHILD, 1, setback(), now);
         }
-        assert_eq!(backoff.held_back(2, now), BTreeSet::new());
+        assert_eq!(backoff.held_back(2, now), BTreeMap::new());
         assert_eq!(backoff.next_pass(2, now), None);
-        assert_eq!(backoff.failed(CHILD, 2, now), FIRST);
+        assert_eq!(backoff.failed(CHILD, 2, setback(), now), FIRST);
     }
 
     #[test]
     fn success_forgets_the_failures() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        backoff.failed(CHILD, 1, now);
+        backoff.failed(CHILD, 1, setback(), now);
         backoff.succeeded(CHILD);
         assert_eq!(backoff.next_pass(1, now), None);
-        assert_eq!(backoff.failed(CHILD, 1, now), FIRST);
+        assert_eq!(backoff.failed(CHILD, 1, setback(), now), FIRST);
     }
 }

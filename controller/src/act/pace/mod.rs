@@ -18,7 +18,7 @@ use baton_apply::{
 use baton_crd::{Mode, WorkloadStatus, condition};
 use jiff::Timestamp;
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, Setback};
 pub use rate::WriteRate;
 pub use resync::Resync;
 
@@ -235,10 +235,14 @@ impl WorkloadPace {
     }
 
     /// The children that failed a moment ago, and all that are to be left alone now.
-    pub fn held_back(&self, generation: i64, now: Instant) -> (BTreeSet<ChildKind>, BTreeSet<ChildKind>) {
+    pub fn held_back(
+        &self,
+        generation: i64,
+        now: Instant,
+    ) -> (BTreeMap<ChildKind, Setback>, BTreeSet<ChildKind>) {
         let failed = self.backoff.held_back(generation, now);
         let paused = self.contention.paused(generation, now);
-        let all = failed.iter().copied().chain(paused).collect();
+        let all = failed.keys().copied().chain(paused).collect();
         (failed, all)
     }
 
@@ -278,20 +282,15 @@ impl WorkloadPace {
         now: Instant,
     ) {
         for (child, result) in results {
-            match result {
-                ChildResult::Rejected(_) | ChildResult::Failed(_) => {
-                    self.backoff.failed(*child, generation, now);
-                }
-                ChildResult::HeldBack => {}
-                ChildResult::Created
-                | ChildResult::Adopted { .. }
-                | ChildResult::Applied
-                | ChildResult::Deleted => self.backoff.succeeded(*child),
+            if result.is_written() {
+                self.backoff.succeeded(*child);
+            } else {
+                self.backoff.failed(*child, generation, Setback::Result(result.clone()), now);
             }
         }
         // No watch reports when an object of another owner is gone.
         for refusal in refused.iter().filter(|refusal| refusal.cause == Cause::NotOwned) {
-            self.backoff.failed(refusal.child, generation, now);
+            self.backoff.failed(refusal.child, generation, Setback::Refusal(refusal.clone()), now);
         }
     }
 
@@ -435,7 +434,7 @@ mod tests {
         let mut record = record(now);
         let rejected = BTreeMap::from([(CHILD, ChildResult::Rejected("no".to_owned()))]);
         record.passed(&rejected, &[], 1, now);
-        assert!(record.held_back(1, now).0.contains(&CHILD));
+        assert!(record.held_back(1, now).0.contains_key(&CHILD));
         assert!(record.held_back(2, now).0.is_empty(), "an edit of the spec ends the pause");
         assert_eq!(record.next_pass(&end(Mode::Enforce, true), now, now), Some(SECOND));
 

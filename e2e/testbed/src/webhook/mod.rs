@@ -27,7 +27,7 @@ use crate::{Error, lock, pki::Authority, server};
 /// It responds on every path, so that one server can be many hooks. All of them allow every request, but for two:
 ///
 /// - `/mutate` also adds the annotation `webhook.test/touched: "true"`, to what has metadata.
-/// - `/deny` denies, with a message.
+/// - `/deny` denies, with a message; `/deny/422` also with this code, or another.
 ///
 /// API servers notice new configurations after a moment: a write right after one was created may pass without a review.
 ///

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The hook that changes what it is asked about.
 const MUTATE: &str = "/mutate";
-/// The hook that denies it.
+/// The hook that denies it; with a code below it, such as `/deny/422`, with this code.
 const DENY: &str = "/deny";
 
 /// What an API server asked a webhook about.
@@ -86,11 +86,15 @@ pub(super) fn answer(path: &str, body: &[u8]) -> Result<(Review, Value), serde_j
 
 fn response(path: &str, request: &AdmissionRequest) -> Value {
     let uid = &request.uid;
-    match (path, touch(&request.object)) {
-        (DENY, _) => {
-            let message = format!("the hook at {DENY} denies everything");
-            json!({"uid": uid, "allowed": false, "status": {"message": message}})
+    if let Some(code) = path.strip_prefix(DENY) {
+        let message = format!("the hook at {path} denies everything");
+        let mut status = json!({"message": message});
+        if let Ok(code) = code.trim_start_matches('/').parse::<u16>() {
+            status["code"] = code.into();
         }
+        return json!({"uid": uid, "allowed": false, "status": status});
+    }
+    match (path, touch(&request.object)) {
         (MUTATE, Some(change)) => {
             let change = ByteString(change.to_string().into_bytes());
             json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": change})

@@ -1,0 +1,218 @@
+//! What `Applied` promises, over passes on servers that do anything.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use crate::common::{
+    cluster::{apply, earlier, enforced, object, response, schemas},
+    seen, terminate, workload,
+};
+use baton_apply::{ApiError, Change, LiveObject, contention::Contested};
+use baton_controller::{
+    decide::{
+        child::ChildKind,
+        course::{Course, Next, Read},
+        plan::plan,
+        snapshot::Snapshot,
+    },
+    report::{Done, Pass, Unreported, status},
+};
+use baton_crd::{ChildState, WorkloadStatus};
+use kube::core::Status;
+use proptest::prelude::*;
+use serde_json::json;
+
+/// What the server does with a write.
+#[derive(Clone, Copy, Debug)]
+enum Play {
+    Store,
+    /// Another manager writes first.
+    Overtake,
+    /// Another manager deletes the object first, which a finalizer keeps.
+    Delete,
+    Conflict,
+    Deny,
+    Fail,
+    Lose,
+}
+
+/// How a child is in the cache when the pass begins.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    Missing,
+    AsWanted,
+    Edited,
+    Dying,
+}
+
+/// A Workload with all four children, after a pass over it.
+fn complete() -> Snapshot {
+    let spec = json!({
+        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
+        "service": {"type": "ClusterIP", "ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    });
+    enforced(seen(&workload(&spec), [])).0.seen
+}
+
+/// Another manager takes a field of Baton's.
+fn edit(server: &mut Snapshot, child: ChildKind, number: usize) {
+    let spec = match child {
+        ChildKind::Deployment => json!({"progressDeadlineSeconds": 100 + number}),
+        ChildKind::Service => {
+            json!({"type": if number.is_multiple_of(2) { "NodePort" } else { "LoadBalancer" }})
+        }
+        ChildKind::Autoscaler => json!({"maxReplicas": 10 + number}),
+        ChildKind::DisruptionBudget => json!({"maxUnavailable": 10 + number}),
+    };
+    let edit = apply(&object(child, &spec), "rogue", true);
+    let edited = response(&edit, server.child(child), earlier());
+    server.put(child, Some(edited));
+}
+
+fn failure(code: u16, reason: &str, message: &str) -> ApiError {
+    ApiError::Response(Status::failure(message, reason).with_code(code).boxed())
+}
+
+/// Runs a pass; the plays are those of its writes, in order. Returns also the children whose last write was stored.
+fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeSet<ChildKind>) {
+    let workload = cached.workload.clone();
+    let mut course = Course::new(cached, BTreeSet::new(), false);
+    let (mut stored, mut plays) = (BTreeSet::new(), plays.iter().copied().enumerate());
+    loop {
+        let request = match course.next(schemas(), earlier()) {
+            Next::Read(Read::Workload) => {
+                course.read_workload(Some(&workload.metadata));
+                continue;
+            }
+            Next::Read(Read::Autoscalers) => {
+                course.read_autoscalers(Vec::new());
+                continue;
+            }
+            Next::Read(Read::Child(child) | Read::Newer(child)) => {
+                course.read_child(child, server.child(child).cloned());
+                continue;
+            }
+            Next::Plan => {
+                course.planned(plan(course.seen(), course.held_back()).unwrap());
+                continue;
+            }
+            Next::Send { write, .. } => write.request.clone(),
+            Next::Done => break,
+        };
+        let child = course.step_under_way().unwrap().child();
+        stored.remove(&child);
+        let (number, play) = plays.next().unwrap_or((0, Play::Store));
+        let exists = server.child(child).is_some_and(|live| !live.is_terminating());
+        let refused = match play {
+            Play::Overtake if exists => {
+                edit(server, child, number);
+                None
+            }
+            Play::Delete if exists => {
+                terminate(server, child);
+                let mut gone = server.child(child).unwrap().as_json().clone();
+                gone["metadata"]["resourceVersion"] = json!(format!("gone-{number}"));
+                server.put(child, Some(LiveObject::from_json(gone).unwrap()));
+                None
+            }
+            Play::Store | Play::Overtake | Play::Delete => None,
+            Play::Conflict => Some(failure(409, "Conflict", "the object has been modified")),
+            Play::Deny => Some(failure(409, "", "admission webhook \"x.y\" denied the request")),
+            Play::Fail => Some(failure(500, "", "etcdserver: leader changed")),
+            Play::Lose => Some(ApiError::Timeout(Duration::from_secs(1))),
+        };
+        let version = |snapshot: &Snapshot| snapshot.child(child).map(LiveObject::revision);
+        let is_stale = version(server) != version(course.seen());
+        let result = match refused {
+            Some(error) => Err(error),
+            None if is_stale => Err(failure(409, "Conflict", "the object has been modified")),
+            None => {
+                let is_deletion = matches!(request.change, Change::Delete(_));
+                let after = (!is_deletion).then(|| response(&request, server.child(child), earlier()));
+                server.put(child, after.clone());
+                stored.insert(child);
+                Ok(after)
+            }
+        };
+        course.responded(schemas(), result).unwrap();
+    }
+    let finished = course.finish();
+    stored.extend(finished.skipped);
+    let contested: Vec<Contested<ChildKind>> = Vec::new();
+    let pass = Pass {
+        seen: finished.seen,
+        refused: finished.refused,
+        unreported: Unreported::default(),
+        settled: finished.settled,
+        done: Done::Enforced { results: finished.results, contested },
+    };
+    (pass, stored)
+}
+
+fn plays() -> impl Strategy<Value = Vec<Play>> {
+    let play = prop_oneof![
+        4 => Just(Play::Store),
+        4 => Just(Play::Overtake),
+        1 => Just(Play::Delete),
+        4 => Just(Play::Conflict),
+        1 => Just(Play::Deny),
+        1 => Just(Play::Fail),
+        1 => Just(Play::Lose),
+    ];
+    prop_oneof![
+        3 => prop::collection::vec(play, 0..30),
+        1 => Just(vec![Play::Conflict; 60]),
+        1 => Just(vec![Play::Overtake; 60]),
+    ]
+}
+
+fn start() -> impl Strategy<Value = Start> {
+    prop_oneof![
+        1 => Just(Start::Missing),
+        2 => Just(Start::AsWanted),
+        3 => Just(Start::Edited),
+        1 => Just(Start::Dying),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_child_is_applied_only_if_its_last_write_was_stored_or_proven_a_no_op_and_it_is_not_being_deleted(
+        starts in prop::array::uniform4(start()),
+        plays in plays(),
+    ) {
+        let mut server = complete();
+        for (child, start) in ChildKind::ALL.into_iter().zip(starts) {
+            match start {
+                Start::Missing => server.put(child, None),
+                Start::AsWanted => {}
+                Start::Edited => edit(&mut server, child, 99),
+                Start::Dying => terminate(&mut server, child),
+            }
+        }
+        let (pass, stored) = run(server.clone(), &mut server, &plays);
+        let before = WorkloadStatus { observed_generation: Some(0), ..WorkloadStatus::default() };
+        let after = status(&pass, &before, earlier());
+        let states: BTreeMap<&str, ChildState> =
+            after.children.iter().map(|child| (child.kind.as_str(), child.state)).collect();
+        for child in ChildKind::ALL {
+            if states.get(child.name()) == Some(&ChildState::Applied) {
+                prop_assert!(stored.contains(&child), "{child}: {pass:?}");
+                prop_assert!(!pass.seen.child(child).unwrap().is_terminating(), "{child}: {pass:?}");
+            }
+        }
+        let is_true =
+            |type_: &str| after.conditions.iter().any(|one| one.type_ == type_ && one.status == "True");
+        if is_true("Applied") || is_true("Ready") {
+            prop_assert!(states.values().all(|state| *state == ChildState::Applied), "{after:?}");
+            prop_assert!(pass.settled, "{after:?}");
+            prop_assert_eq!(after.observed_generation, Some(1));
+        }
+        if after.observed_generation != Some(1) {
+            prop_assert!(is_true("Reconciling"), "{after:?}");
+        }
+    }
+}
