@@ -129,6 +129,11 @@ impl Context {
         lock(&self.pace).newcomers_come_first(key(workload), &uid, all, now())
     }
 
+    /// Whether passes wait for their writes.
+    pub(crate) fn is_busy(&self) -> bool {
+        lock(&self.pace).rate.is_busy(now())
+    }
+
     /// Waits for the moment of the next write.
     pub(crate) async fn write_comes(&self) {
         let wait = lock(&self.pace).rate.take(now());

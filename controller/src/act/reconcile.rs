@@ -184,9 +184,12 @@ async fn report(
         return Ok(None);
     }
     let is_of_new_spec = previous.observed_generation != status.observed_generation;
+    let is_new = previous.observed_generation.is_none_or(|generation| generation < 0);
     let news = News {
         haste: report::haste(pass, &previous, &status),
         contested,
+        is_of_new_spec,
+        has_time: is_new || context.is_busy(),
         matters: !pass.unreported.takes.is_empty() || (contested.is_some() && is_of_new_spec),
     };
     let wait = context.record(&**workload, |record| {

@@ -75,8 +75,8 @@ pub struct WorkloadPace {
     /// The last spec: its generation, and its digest.
     spec: Option<(i64, u64)>,
     is_recalled: bool,
-    /// When the status was written last while it was contested.
-    reported: Option<Instant>,
+    /// When the status was written last, and whether the Workload was contested then.
+    written: Option<(Instant, bool)>,
     /// Since when the status isn't what should be written.
     unwritten: Option<Instant>,
     /// What the last pass has seen, if it left nothing to do.
@@ -198,7 +198,7 @@ impl WorkloadPace {
             failed_passes: 0,
             spec: None,
             is_recalled: false,
-            reported: None,
+            written: None,
             unwritten: None,
             rest: None,
             live: LiveIntents::default(),
@@ -294,21 +294,27 @@ impl WorkloadPace {
         }
     }
 
-    /// How long the status may wait. What happens within a moment is written once; and while the Workload is contested, what the
-    /// other side does isn't written each time.
+    /// How long the status may wait. The first change is written at once, and what follows within a moment is written once; while
+    /// others write, so is the first. While the Workload is contested, what the other side does isn't written each time.
     pub fn status_may_wait(&mut self, news: &News, now: Instant) -> Option<Duration> {
         let since = *self.unwritten.get_or_insert(now);
+        let gathered = match self.written {
+            _ if news.has_time => since + GATHERS_FOR,
+            Some((written, _)) => written + GATHERS_FOR,
+            None => now,
+        };
         let due = match news.haste {
             Haste::AtOnce => now,
-            Haste::Gathers => since + GATHERS_FOR,
-            Haste::Awaits => since + AWAITS_FOR,
+            Haste::Awaits if news.has_time || !news.is_of_new_spec => since + AWAITS_FOR,
+            Haste::Gathers | Haste::Awaits => gathered,
         };
-        let oldest = |pause: Duration| Some(self.reported? + pause.min(OLDEST_CONTESTED_STATUS));
+        let last_contested = self.written.filter(|(_, contested)| *contested).map(|(written, _)| written);
+        let oldest = |pause: Duration| Some(last_contested? + pause.min(OLDEST_CONTESTED_STATUS));
         let due = news.contested.and_then(oldest).map_or(due, |oldest| due.max(oldest));
         let wait = due.saturating_duration_since(now);
         if news.matters || wait.is_zero() {
             self.status_is_current();
-            self.reported = news.contested.is_some().then_some(now);
+            self.written = Some((now, news.contested.is_some()));
             return None;
         }
         Some(wait)
@@ -368,6 +374,10 @@ pub struct News {
     pub haste: Haste,
     /// While the Workload is contested, the longest that a child is left alone for.
     pub contested: Option<Duration>,
+    /// Whether it is the first about a spec.
+    pub is_of_new_spec: bool,
+    /// Whether more is about to be written in any case: the Workload is new, or other passes wait for their writes.
+    pub has_time: bool,
     /// Whether it is to be written whatever else: Baton took something, or a contested Workload has a new spec.
     pub matters: bool,
 }
@@ -405,6 +415,10 @@ mod tests {
 
     fn end(mode: Mode, settled: bool) -> PassEnd {
         PassEnd { mode, generation: 1, settled, report_again: None }
+    }
+
+    fn news(haste: Haste) -> News {
+        News { haste, contested: None, is_of_new_spec: false, has_time: false, matters: false }
     }
 
     fn correction() -> Vec<Correction> {
@@ -477,7 +491,7 @@ mod tests {
     fn the_status_of_a_contested_workload_waits_unless_something_was_taken() {
         let now = Instant::now();
         let mut record = record(now);
-        let news = |contested, matters| News { haste: Haste::AtOnce, contested, matters };
+        let news = |contested, matters| News { contested, matters, ..news(Haste::AtOnce) };
         let pause = Some(4 * SECOND);
         assert_eq!(record.status_may_wait(&news(pause, false), now), None, "the first is written at once");
         assert_eq!(record.status_may_wait(&news(pause, false), now + SECOND), Some(3 * SECOND));
@@ -487,10 +501,25 @@ mod tests {
     }
 
     #[test]
-    fn changes_within_a_moment_are_written_once_and_no_change_waits_for_long() {
+    fn the_first_change_of_a_status_is_written_at_once_and_what_follows_within_a_moment_once() {
         let now = Instant::now();
         let mut record = record(now);
-        let news = |haste| News { haste, contested: None, matters: false };
+        let half = SECOND / 2;
+        assert_eq!(record.status_may_wait(&news(Haste::Gathers), now), None);
+        assert_eq!(record.status_may_wait(&news(Haste::Gathers), now + half / 2), Some(half / 2));
+        assert_eq!(record.status_may_wait(&news(Haste::AtOnce), now + half / 2), None);
+        assert_eq!(record.status_may_wait(&news(Haste::Gathers), now + half), Some(half / 2));
+        assert_eq!(record.status_may_wait(&news(Haste::Gathers), now + half / 2 * 3), None);
+        assert_eq!(record.status_may_wait(&news(Haste::Awaits), now + SECOND), Some(10 * SECOND));
+        let edit = News { is_of_new_spec: true, ..news(Haste::Awaits) };
+        assert_eq!(record.status_may_wait(&edit, now + 2 * SECOND), None, "an edit is current at once");
+    }
+
+    #[test]
+    fn a_status_that_has_time_is_written_once_for_all_that_happens_within_a_moment() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let news = |haste| News { has_time: true, is_of_new_spec: true, ..news(haste) };
         let half = SECOND / 2;
         assert_eq!(record.status_may_wait(&news(Haste::Awaits), now), Some(10 * SECOND));
         assert_eq!(record.status_may_wait(&news(Haste::Awaits), now + SECOND), Some(9 * SECOND));

@@ -37,9 +37,14 @@ impl WriteRate {
         moment.saturating_duration_since(now)
     }
 
+    /// Whether passes wait for their writes, or for their turns.
+    pub fn is_busy(&self, now: Instant) -> bool {
+        self.next.max(self.last_turn) > now
+    }
+
     /// The turn of a pass that can wait; none where it needn't, since no other pass writes.
     pub fn turn(&mut self, now: Instant) -> Option<Instant> {
-        if self.next.max(self.last_turn) <= now {
+        if !self.is_busy(now) {
             return None;
         }
         self.last_turn = self.next.max(self.last_turn).max(now) + self.interval * WRITES_OF_A_TURN;
