@@ -9,6 +9,7 @@ pub mod election;
 mod logs;
 mod operator;
 pub mod permissions;
+mod port;
 mod readiness;
 mod run;
 mod secure_metrics;

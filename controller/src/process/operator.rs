@@ -108,7 +108,7 @@ impl Operator {
         let (gate, all) = (readiness.clone(), again.clone());
         let verified = crd.clone().keep_verified(move |older| {
             match older {
-                Some(older) => gate.close(Gate::Crd, older),
+                Some(_) => gate.close(Gate::Crd, "the CRD is older than this operator; see the log"),
                 None => gate.open(Gate::Crd),
             }
             all.notify_one();

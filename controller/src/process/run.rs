@@ -80,7 +80,7 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
     let address = args.admin_addr;
     let admin = admin::serve(address, view.clone(), args.secure_metrics_addr.is_none()).await;
     let admin = admin.map_err(|source| RunError::Admin { address, source })?;
-    ports.spawn(async { drop(admin.await) });
+    ports.spawn(admin);
     let Some(address) = args.secure_metrics_addr else { return Ok(ports) };
     let certificate = match &args.metrics_cert_dir {
         Some(folder) => Certificate::from_files(folder.clone())?,
