@@ -8,6 +8,7 @@ mod cluster;
 pub mod election;
 mod logs;
 mod operator;
+mod passes;
 pub mod permissions;
 mod port;
 mod readiness;

@@ -10,6 +10,7 @@ mod crash;
 mod drift;
 mod emptied;
 mod engine;
+mod fairness;
 #[cfg(target_os = "linux")]
 mod footprint;
 mod guards;
