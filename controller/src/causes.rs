@@ -2,7 +2,13 @@
 
 use std::error::Error;
 
-/// The error's message and those of its causes, separated by colons; a cause that its effect quotes isn't repeated.
+use crate::cut::cut;
+
+/// The longest line, in bytes: the API server's messages, and those of webhooks, may be as long as an object.
+const LONGEST: usize = 4096;
+
+/// The error's message and those of its causes, separated by colons; a cause that its effect quotes isn't repeated. A line that is
+/// too long is cut.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut next = error.source();
@@ -13,7 +19,7 @@ pub fn with_causes(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    line
+    cut(line, LONGEST)
 }
 
 #[cfg(test)]
@@ -33,5 +39,7 @@ mod tests {
         let quoting = Link { message: "client error (connection refused)", source: Some(Box::new(root)) };
         let top = Link { message: "can't read the Service", source: Some(Box::new(quoting)) };
         assert_eq!(with_causes(&top), "can't read the Service: client error (connection refused)");
+        let long = Link { message: "no ".repeat(LONGEST).leak(), source: None };
+        assert!(with_causes(&long).len() <= LONGEST);
     }
 }

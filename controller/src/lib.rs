@@ -20,6 +20,7 @@
 pub mod act;
 pub mod causes;
 pub mod clock;
+mod cut;
 pub mod decide;
 mod hash;
 mod lock;

@@ -23,8 +23,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     // The operator waits for the API server nearly all of the time: one core makes far more requests than a server serves. Waking
-    // threads would cost a fifth as much again. Nothing keeps this one for longer than some ten milliseconds, so the lease is
-    // renewed in time.
+    // threads would cost a fifth as much again. The Lease alone has a thread of its own, so that no pass can cost the leadership.
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, bounded};
+use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, Target, bounded};
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -16,11 +16,14 @@ use kube::{
     api::ListParams,
     runtime::events::{Event, Recorder, Reporter},
 };
+use tokio::sync::Notify;
 use tracing::warn;
 
 use super::{
     observer::CountingObserver,
     pace::{Key, Pace, WorkloadPace},
+    queue::Queue,
+    turn::Turns,
 };
 use crate::{
     causes::with_causes,
@@ -46,12 +49,19 @@ pub(crate) struct Context {
     /// How long a request may take.
     limit: Duration,
     pace: Mutex<Pace>,
+    queue: Mutex<Queue>,
+    /// Notified when a pass gives its slot back.
+    free: Notify,
+    pub(crate) turns: Turns,
     /// Counts how often every Workload was to be reconciled again.
     rounds: AtomicU64,
 }
 
 /// How long to wait for a change of a child that another program is about to make, or has made already.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
+
+/// How long a pass keeps its slot while it waits for a response.
+const SLOW: Duration = Duration::from_millis(500);
 
 impl Context {
     /// Gives each request this long, and signs Events with the name of its pod if it has one.
@@ -62,7 +72,7 @@ impl Context {
         metrics: Metrics,
         clock: Clock,
         limit: Duration,
-        pace: Pace,
+        (pace, queue, turns): (Pace, Queue, Turns),
     ) -> Self {
         let instance = std::env::var("HOSTNAME").ok();
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
@@ -77,6 +87,9 @@ impl Context {
             client,
             limit,
             pace: Mutex::new(pace),
+            queue: Mutex::new(queue),
+            free: Notify::new(),
+            turns,
             rounds: AtomicU64::default(),
         }
     }
@@ -89,6 +102,37 @@ impl Context {
     /// How often every Workload was to be reconciled again.
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Which Workload is reconciled when.
+    pub(crate) fn queue<T>(&self, with: impl FnOnce(&mut Queue) -> T) -> T {
+        with(&mut lock(&self.queue))
+    }
+
+    /// Waits until a pass gives its slot back before it ends.
+    pub(crate) async fn slot_is_free(&self) {
+        self.free.notified().await;
+    }
+
+    /// The response to a request of a pass for this Workload. While there is none for long, the pass has no slot, so that others
+    /// aren't delayed by a slow webhook.
+    pub(super) fn patiently<T: Send>(
+        &self,
+        workload: Key,
+        request: impl Future<Output = T> + Send,
+    ) -> impl Future<Output = T> + Send {
+        // Boxed, since requests are large, and a pass has many places for one.
+        let mut request = Box::pin(request);
+        async move {
+            if let Ok(response) = tokio::time::timeout(SLOW, &mut request).await {
+                return response;
+            }
+            self.queue(|queue| queue.slows_down(&workload));
+            self.free.notify_one();
+            let response = request.await;
+            self.queue(|queue| queue.goes_on(&workload));
+            response
+        }
     }
 
     /// Waits until there is something to see and something to predict with.
@@ -145,17 +189,21 @@ impl Context {
     /// Sends a write when its moment comes.
     pub(crate) async fn send(&self, request: &Request) -> Result<Option<LiveObject>, ApiError> {
         self.write_comes().await;
-        self.applier.send(request, Effect::Stored).await
+        // A child has the name of its Workload.
+        let Target { namespace, name, .. } = &request.target;
+        let workload = (namespace.clone().unwrap_or_default(), name.clone());
+        self.patiently(workload, self.applier.send(request, Effect::Stored)).await
     }
 
     /// An Event that is lost is lost; the status says the same.
-    pub(crate) async fn publish(&self, workload: &Workload, event: &Event) {
+    pub(crate) async fn publish(&self, workload: &impl Resource<DynamicType = ()>, event: &Event) {
         let reference = workload.object_ref(&());
         // One that is kept would look through all Events of the last minutes each time, to count those that come again. Ours tell
         // of changes, and rarely do.
         self.write_comes().await;
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-        if let Err(error) = bounded(self.limit, recorder.publish(event, &reference)).await {
+        let published = bounded(self.limit, recorder.publish(event, &reference));
+        if let Err(error) = self.patiently(key(workload), published).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }
     }
@@ -166,7 +214,7 @@ impl Context {
         workload: &Workload,
         child: ChildKind,
     ) -> Result<Option<LiveObject>, ApiError> {
-        self.applier.read(&child.target(workload)).await
+        self.patiently(key(workload), self.applier.read(&child.target(workload))).await
     }
 
     /// A version of a child after the one that was read: from its watch, once its controllers have seen it too; from the API
@@ -190,7 +238,8 @@ impl Context {
     pub(crate) async fn read_workload(&self, workload: &Workload) -> Result<Option<ObjectMeta>, ApiError> {
         let namespace = workload.namespace().unwrap_or_default();
         let api: Api<Workload> = Api::namespaced(self.client.clone(), &namespace);
-        let now = bounded(self.limit, api.get_metadata_opt(&workload.name_any())).await?;
+        let read = async { bounded(self.limit, api.get_metadata_opt(&workload.name_any())).await };
+        let now = self.patiently(key(workload), read).await?;
         Ok(now.map(|now| now.metadata))
     }
 
@@ -199,13 +248,14 @@ impl Context {
         let namespace = workload.namespace().unwrap_or_default();
         let resource = ChildKind::Autoscaler.api_resource();
         let api: Api<LiveObject> = Api::namespaced_with(self.client.clone(), &namespace, &resource);
-        let all = bounded(self.limit, api.list(&ListParams::default())).await?;
+        let params = ListParams::default();
+        let all = self.patiently(key(workload), bounded(self.limit, api.list(&params))).await?;
         let target = ScaleTarget::of(workload);
         let scaling = all.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
         Ok(scaling.map(|(_, autoscaler)| autoscaler).collect())
     }
 }
 
-fn key(workload: &impl ResourceExt) -> Key {
+pub(super) fn key(workload: &impl ResourceExt) -> Key {
     (workload.namespace().unwrap_or_default(), workload.name_any())
 }

@@ -97,7 +97,7 @@ pub(super) async fn enforce(
     let news = Unreported { milestones: finished.milestones, takes: finished.takes };
     let contested = context.record(&*workload, |record| {
         record.live = live;
-        record.passed(&finished.results, &finished.refused, generation, now);
+        record.passed(&finished.results, &finished.refused, generation, begun, now);
         record.unreported.add(news);
         record.contention.contested(now)
     });

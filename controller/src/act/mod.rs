@@ -5,7 +5,10 @@ mod enforce;
 mod observer;
 pub mod pace;
 mod preview;
+pub mod queue;
 mod reconcile;
+mod turn;
 
 pub(crate) use context::Context;
-pub(crate) use reconcile::{ReconcileError, on_error, reconcile};
+pub(crate) use reconcile::reconcile;
+pub(crate) use turn::{Turn, Turns};

@@ -9,6 +9,7 @@ use tracing::{debug, warn};
 
 use crate::{
     causes::with_causes,
+    cut::cut,
     decide::child::ChildKind,
     lock::lock,
     metrics::{ApplyOutcome, Metrics, PredictionOutcome},
@@ -29,10 +30,12 @@ impl CountingObserver {
     /// Logs a wrong prediction, once for each cause.
     fn log_mismatch(&self, target: &Target, differences: &[Difference]) {
         const MOST_CAUSES: usize = 1000;
+        const LONGEST_CAUSE: usize = 400;
+        const LONGEST_LINE: usize = 4096;
         let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
-        let lines = lines.join("; ");
-        let cause =
-            format!("{} {}", target.resource.kind, differences.first().map(cause).unwrap_or_default());
+        let lines = cut(lines.join("; "), LONGEST_LINE);
+        let cause = differences.first().map(cause).unwrap_or_default();
+        let cause = cut(format!("{} {cause}", target.resource.kind), LONGEST_CAUSE);
         let Target { resource, namespace, name, .. } = target;
         let mut known = lock(&self.mismatches);
         if known.len() < MOST_CAUSES && known.insert(cause) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_apply::{Effect, Outcome, PreparedWrite, Verdict};
 use baton_crd::DryRun;
 
-use super::context::Context;
+use super::context::{Context, key};
 use crate::{
     causes::with_causes,
     decide::{
@@ -64,7 +64,8 @@ async fn try_out(seen: &Snapshot, rehearsed: Rehearsed, context: &Context) -> Op
     };
     let live = ChildKind::of(&write.request.target).and_then(|child| seen.child(child));
     context.write_comes().await;
-    let outcome = context.applier.perform(write, live, Effect::DryRun).await;
+    let trial = context.applier.perform(write, live, Effect::DryRun);
+    let outcome = context.patiently(key(&*seen.workload), trial).await;
     let (dry_run, message) = verdict(write, &outcome)?;
     Some(Tried { rehearsed, dry_run, message })
 }

@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use baton_apply::{ApiError, Failure, Guard, Request, Revision, Target};
 use baton_crd::{Mode, Workload, WorkloadStatus};
-use kube::{
-    Resource, ResourceExt,
-    runtime::{controller::Action, events::Event},
-};
+use kube::{Resource, ResourceExt, runtime::events::Event};
 use serde_json::json;
 use tracing::warn;
 
@@ -30,7 +27,7 @@ use crate::{
 /// How long a Workload that changed while its status was written waits for its own turn at most.
 const LATEST_TURN: Duration = Duration::from_secs(5);
 
-/// Why a pass ended early. The controller tries again after a pause.
+/// Why a pass ended early. The next one follows after a pause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
     /// The Workload can't be written as intents.
@@ -41,17 +38,12 @@ pub(crate) enum ReconcileError {
     Status(#[source] ApiError),
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the controller passes them so")]
-pub(crate) fn on_error(watched: Arc<WatchedWorkload>, _: &ReconcileError, context: Arc<Context>) -> Action {
-    Action::requeue(context.record(&*watched, WorkloadPace::pass_failed))
-}
-
 /// How a pass ended.
 pub(crate) struct Passed {
     /// For people who count; absent where there was nothing to do.
     pub(crate) outcome: Option<ReconcileOutcome>,
-    /// When to reconcile again.
-    pub(crate) next: Action,
+    /// How soon to reconcile again; absent where the next change is waited for.
+    pub(crate) next: Option<Duration>,
 }
 
 pub(crate) async fn reconcile(
@@ -62,15 +54,15 @@ pub(crate) async fn reconcile(
     let watched = context.stores.workload(&*watched).unwrap_or(watched);
     // Also one that is being deleted is no newcomer from now on.
     if let Some(wait) = context.newcomers_still_come_first(&*watched) {
-        return Ok(Passed { outcome: None, next: Action::requeue(wait) });
+        return Ok(Passed { outcome: None, next: Some(wait) });
     }
     if watched.meta().deletion_timestamp.is_some() {
-        return Ok(Passed { outcome: None, next: Action::await_change() });
+        return Ok(Passed { outcome: None, next: None });
     }
     let inputs = context.stores.inputs_of(&watched);
     let seen = all_of(&inputs, watched.spec(), context);
     if let Some(next) = context.record(&*watched, |record| record.is_at_rest(seen, now())) {
-        return Ok(Passed { outcome: None, next: next.map_or_else(Action::await_change, Action::requeue) });
+        return Ok(Passed { outcome: None, next });
     }
     let last = context.record(&*watched, WorkloadPace::begins);
     let read = watched.read();
@@ -89,7 +81,7 @@ pub(crate) async fn reconcile(
         (Err(older), _) => Unreadable::OutdatedCrd(older),
     };
     report_unreadable(&watched, &problem, context).await?;
-    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
+    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: None })
 }
 
 /// The digests of what a pass reads.
@@ -127,10 +119,7 @@ async fn reconcile_workload(
         Mode::Enforce => match enforce(seen, &mut inputs.around, begun, always_send, context).await? {
             Enforced::Passed(pass) => *pass,
             Enforced::PutOff(wait) => {
-                return Ok(Passed {
-                    outcome: Some(ReconcileOutcome::Unsettled),
-                    next: Action::requeue(wait),
-                });
+                return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
             }
         },
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
@@ -146,10 +135,7 @@ async fn reconcile_workload(
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };
     if spec != watched.spec() {
         // The response to the status shows another Workload than this pass was about, and the watch won't report it again.
-        return Ok(Passed {
-            outcome: Some(ReconcileOutcome::Unsettled),
-            next: Action::requeue(Duration::ZERO),
-        });
+        return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(Duration::ZERO) });
     }
     let seen = all_of(&inputs, spec, context);
     let next = context.record(&*workload, |record| {
@@ -162,7 +148,7 @@ async fn reconcile_workload(
     });
     Ok(Passed {
         outcome: Some(if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled }),
-        next: next.map_or_else(Action::await_change, Action::requeue),
+        next,
     })
 }
 

@@ -41,6 +41,7 @@ fn all_metrics() -> Metrics {
         leader: _,
         reconciles: _,
         reconcile_duration: _,
+        long_turns: _,
         applies: _,
         predictions: _,
         takeovers: _,

@@ -58,6 +58,7 @@ struct Counts {
     leader: Gauge,
     reconciles: Family<ByOutcome, Counter>,
     reconcile_duration: Histogram,
+    long_turns: Counter,
     applies: Family<ByKindAndOutcome, Counter>,
     predictions: Family<ByKindAndOutcome, Counter>,
     takeovers: Family<ByKindAndManager, Counter>,
@@ -92,6 +93,11 @@ impl Metrics {
     pub fn reconciled(&self, outcome: ReconcileOutcome, took: Duration) {
         self.0.counts.reconciles.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
         self.0.counts.reconcile_duration.observe(took.as_secs_f64());
+    }
+
+    /// A pass kept the thread that all passes share for longer than a second.
+    pub fn turn_was_long(&self) {
+        self.0.counts.long_turns.inc();
     }
 
     /// An apply of a child was sent, or wasn't.
@@ -177,6 +183,7 @@ impl Counts {
             leader: Gauge::default(),
             reconciles: Family::default(),
             reconcile_duration: Histogram::new(BUCKETS),
+            long_turns: Counter::default(),
             applies: Family::default(),
             predictions: Family::default(),
             takeovers: Family::default(),
@@ -222,6 +229,11 @@ impl Counts {
             "How long passes for a Workload took, without the time in the queue",
             Unit::Seconds,
             counts.reconcile_duration,
+        );
+        registry.register(
+            "baton_long_turns",
+            "Times that a pass kept all others waiting for more than a second",
+            counts.long_turns,
         );
         registry.register("baton_applies", "Applies of children, by outcome", counts.applies);
         registry.register(

@@ -19,7 +19,7 @@ use kube::{
         watcher::Event,
     },
 };
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -138,9 +138,9 @@ impl WatchedWorkload {
     }
 }
 
-/// kube's Controller requires it, although this one gets its objects from the cache.
+#[cfg(test)]
 impl<'de> Deserialize<'de> for WatchedWorkload {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::new(&LiveObject::deserialize(deserializer)?, &Arc::default()))
     }
 }
@@ -199,10 +199,7 @@ pub(crate) struct Taken {
 
 impl Workloads {
     pub(super) fn new() -> Self {
-        let mut writer = Writer::new(());
-        // A Controller does nothing before its store has had a list. `Stores::ready` waits for the real lists.
-        writer.apply_watcher_event(&Event::Init);
-        writer.apply_watcher_event(&Event::InitDone);
+        let writer = Writer::new(());
         Self {
             store: writer.as_reader(),
             writer: Arc::new(Mutex::new(writer)),

@@ -1,7 +1,9 @@
 //! The admin port: liveness and readiness for the kubelet, metrics for Prometheus.
 //!
-//! `/healthz` responds as long as the process runs. `/readyz` follows [`Readiness`], with one reason a line. `/metrics` is in the
-//! `OpenMetrics` text format, unless the secure metrics port has it. Nothing here changes anything or shows a Workload's content.
+//! `/healthz` responds as long as the loop goes on: it is served on the loop's own thread, so it says nothing while one turn takes
+//! too long. `/readyz` follows [`Readiness`], with one reason a line; the log has the details, such as missing permissions, which
+//! aren't for everyone. `/metrics` is in the `OpenMetrics` text format, unless the secure metrics port has it. Nothing here changes
+//! anything or shows a Workload's content.
 
 use std::{fmt, io, net::SocketAddr};
 
@@ -14,7 +16,7 @@ use axum::{
 use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 
-use super::readiness::Readiness;
+use super::{port, readiness::Readiness};
 use crate::{metrics::Metrics, observe::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -48,9 +50,9 @@ pub(crate) async fn serve(
     address: SocketAddr,
     view: View,
     has_metrics: bool,
-) -> io::Result<impl Future<Output = io::Result<()>>> {
+) -> io::Result<impl Future<Output = ()>> {
     let listener = TcpListener::bind(address).await?;
-    Ok(axum::serve(listener, router(view, has_metrics)).into_future())
+    Ok(port::accept(listener, router(view, has_metrics), async |stream| Ok(stream)))
 }
 
 fn router(view: View, has_metrics: bool) -> Router {

@@ -4,20 +4,13 @@
 //! operator stands for election, if there is one. A leader begins with a pass for every Workload, so that no earlier change is
 //! lost.
 
-use std::{num::NonZeroU16, sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use baton_apply::{SchemaCache, SchemaStatus};
 use futures::{Stream, StreamExt, stream};
-use kube::{
-    Client,
-    runtime::{
-        Controller,
-        controller::{self, Action, Error as ControllerError},
-        reflector::{ObjectRef, Store},
-        watcher,
-    },
-};
+use kube::Client;
 use tokio::{
+    runtime::Handle,
     sync::{Notify, watch::Receiver},
     task::JoinSet,
 };
@@ -27,7 +20,8 @@ use super::{
     admin::View,
     cli::{ElectionArgs, RunArgs},
     cluster::Cluster,
-    election::{Candidacy, Election, Leadership, Lost},
+    election::{Candidacy, Election, Leadership, Lost, Suspects, TimingError},
+    passes::{passes, report_last},
     readiness::{Gate, Readiness},
     run::RunError,
     selfcheck::{LeaseName, SelfCheck},
@@ -35,15 +29,15 @@ use super::{
 };
 use crate::{
     act::{
-        Context, ReconcileError, on_error,
+        Context, Turns,
         pace::{Pace, WriteRate},
-        reconcile,
+        queue::Queue,
     },
     causes::with_causes,
     clock::{Clock, now},
     decide::child::ChildKind,
-    metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
-    observe::{Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
+    metrics::{Metrics, RefreshOutcome},
+    observe::{Scope, Stores, Streams, WorkloadCrd, watch},
 };
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs
@@ -58,6 +52,10 @@ pub struct Operator {
     stores: Stores,
     streams: Streams,
     view: View,
+    suspects: Suspects,
+    turns: Turns,
+    /// Where the Lease is renewed; absent where it is beside the passes.
+    renewal: Option<Handle>,
 }
 
 impl Operator {
@@ -76,7 +74,33 @@ impl Operator {
         readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
         readiness.close(Gate::Schemas, "reading the API server's schemas for the first time");
         let view = View { readiness, metrics, workloads: streams.workloads.clone() };
-        Ok(Self { cluster, args, clock, leadership, client, crd, stores, streams, view })
+        let turns = Turns::default();
+        let suspects = Suspects::of(turns.clone());
+        let renewal = None;
+        Ok(Self {
+            cluster,
+            args,
+            clock,
+            leadership,
+            client,
+            crd,
+            stores,
+            streams,
+            view,
+            suspects,
+            turns,
+            renewal,
+        })
+    }
+
+    /// The same with the Lease renewed in this runtime, of another thread than the passes'.
+    pub(super) fn renewing_in(self, runtime: Handle) -> Self {
+        Self { renewal: Some(runtime), ..self }
+    }
+
+    /// The Workload that may end this process.
+    pub(super) fn suspects(&self) -> Suspects {
+        self.suspects.clone()
     }
 
     /// What it shows while it runs.
@@ -89,7 +113,8 @@ impl Operator {
     /// # Errors
     /// When it has lost the lease. Other errors are logged and retried.
     pub async fn run(self, signals: Signals) -> Result<(), RunError> {
-        let Self { cluster, args, clock, leadership, client, crd, stores, streams, view } = self;
+        let Self { cluster, args, clock, leadership, client, crd, stores, streams, view, .. } = self;
+        let (suspects, turns, renewal) = (self.suspects, self.turns, self.renewal);
         let Streams { workloads, mut touched } = streams;
         let View { readiness, metrics, .. } = view;
         let Signals { shutdown, sighups } = signals;
@@ -109,7 +134,7 @@ impl Operator {
         let (gate, all) = (readiness.clone(), again.clone());
         let verified = crd.clone().keep_verified(move |older| {
             match older {
-                Some(older) => gate.close(Gate::Crd, older),
+                Some(_) => gate.close(Gate::Crd, "the CRD is older than this operator; see the log"),
                 None => gate.open(Gate::Crd),
             }
             all.notify_one();
@@ -125,7 +150,15 @@ impl Operator {
         let win = async {
             stores.ready().await;
             let (Some(lease), Some(leadership)) = (lease, leadership) else { return Ok(()) };
-            let standing = stand(&args.election, &cluster, lease, leadership, &metrics)?;
+            let candidacy = candidacy(&args.election, lease)?;
+            let standing = {
+                let runtime = renewal.unwrap_or_else(Handle::current);
+                // The client's connections are tasks of the runtime in which it is made.
+                let _context = runtime.enter();
+                let client = cluster.unfenced(&metrics)?;
+                let (suspects, metrics) = (suspects.clone(), metrics.clone());
+                Election::stand(&runtime, client, candidacy, leadership, suspects, metrics)
+            };
             Ok::<_, RunError>(election.insert(standing).won().await?)
         };
         let lead = async {
@@ -144,13 +177,18 @@ impl Operator {
             metrics.leads(true);
             let seen = (stores, crd);
             let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
+            let pace = (pace, Queue::new(args.concurrency), turns);
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
+            if let Some(suspect) = suspects.known() {
+                let last = suspect.workload.clone();
+                context.queue(|queue| queue.put_last(last, now() + suspect.pause()));
+                let last = report_last(suspect, workloads.clone(), context.clone());
+                tasks.spawn(last.with_current_subscriber());
+            }
             let every = context.clone();
             let again = once_and_again(sighups, again).inspect(move |()| every.reconcile_all());
-            let controller = controller(touched, workloads, again, args.concurrency);
-            let controller = controller.graceful_shutdown_on(shutdown.clone().begun());
             tokio::select! {
-                () = passes(controller, context) => {}
+                () = passes(touched, again, workloads, suspects, context, shutdown.clone().begun()) => {}
                 // Passes may still be writing, so the lease isn't released: it runs out.
                 () = shutdown.overdue() => election = None,
                 lost = lost(&mut election) => return Err(lost.into()),
@@ -164,18 +202,12 @@ impl Operator {
     }
 }
 
-/// Stands for election.
-fn stand(
+fn candidacy(
     args: &ElectionArgs,
-    cluster: &Cluster,
     LeaseName { namespace, name: lease }: LeaseName,
-    leadership: Leadership,
-    metrics: &Metrics,
-) -> Result<Election, RunError> {
-    let client = cluster.unfenced(metrics)?;
+) -> Result<Candidacy, TimingError> {
     let identity = args.identity.as_ref().map_or_else(generated_identity, |identity| identity.0.clone());
-    let candidacy = Candidacy { namespace, lease, identity, timing: args.timing()? };
-    Ok(Election::stand(client, candidacy, leadership, metrics.clone()))
+    Ok(Candidacy { namespace, lease, identity, timing: args.timing()? })
 }
 
 /// The host's name, which in a pod is the pod's, and a random part that distinguishes this process from the last one there.
@@ -256,57 +288,4 @@ fn once_and_again(
         Some(((), reasons))
     });
     stream::once(async {}).chain(stream::select(sighups, changed))
-}
-
-/// The controller: it reconciles each Workload from `touched`, and all of them at each item of `again`.
-fn controller(
-    touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static,
-    workloads: Store<WatchedWorkload>,
-    again: impl Stream<Item = ()> + Send + 'static,
-    concurrency: NonZeroU16,
-) -> Controller<WatchedWorkload> {
-    // All changes come from `touched`.
-    Controller::for_stream(stream::pending(), workloads)
-        .with_config(controller::Config::default().concurrency(concurrency.get()))
-        .reconcile_all_on(again)
-        .reconcile_on(touched)
-}
-
-/// Runs the controller until it is shut down and its last pass has ended.
-async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) {
-    // Each pass is a task of its own.
-    let pass = |workload, context| measured(workload, context).with_current_subscriber();
-    let results = controller.run(pass, on_error, context.clone());
-    results
-        .for_each(async |result| {
-            let Err(error) = result else { return };
-            if let ControllerError::ObjectNotFound(workload) = &error {
-                context.forget(workload.namespace.as_deref().unwrap_or_default(), &workload.name);
-            }
-            log(&error);
-        })
-        .await;
-}
-
-/// A pass that is counted, and timed once the caches are filled.
-async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
-    context.ready().await;
-    let begun = Instant::now();
-    let result = reconcile(workload, &context).await;
-    let outcome = result.as_ref().map_or(Some(ReconcileOutcome::Failed), |passed| passed.outcome);
-    if let Some(outcome) = outcome {
-        context.metrics.reconciled(outcome, begun.elapsed());
-    }
-    result.map(|passed| passed.next)
-}
-
-fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
-    match error {
-        // The Workload was deleted between its change and its pass.
-        ControllerError::ObjectNotFound(_) => {}
-        ControllerError::ReconcilerFailed(error, workload) => {
-            warn!(%workload, error = with_causes(error), "reconcile failed; Baton retries");
-        }
-        error => warn!(error = with_causes(error), "the controller failed; it goes on"),
-    }
 }

@@ -4,6 +4,9 @@
 //! been failing for long. A standby is ready as well. So a rollout of a version that can't work in this cluster stops at its
 //! first pod, and users see which process gets no changes. Liveness depends on none of this: a restart doesn't bring an API
 //! server back.
+//!
+//! Whoever reaches the port may read the reasons, so they name no namespace, no permission and no message of the API server. The log
+//! has these.
 
 use std::{
     collections::BTreeMap,
@@ -55,9 +58,14 @@ impl Readiness {
         let mut reasons: Vec<String> = lock(&self.closed).values().cloned().collect();
         let unfilled = self.stores.unfilled();
         if !unfilled.is_empty() {
-            reasons.push(format!("waiting for the caches to fill: {}", unfilled.join(", ")));
+            let kinds: Vec<_> = unfilled.into_iter().collect();
+            reasons.push(format!("waiting for the caches to fill: {}", kinds.join(", ")));
         }
-        reasons.extend(self.stores.health.failing_for(UNREADY_AFTER, now()));
+        let failing = self.stores.health.failing_for(UNREADY_AFTER, now());
+        let failing = failing
+            .into_iter()
+            .map(|(kind, seconds)| format!("a watch has been failing for {seconds} s: {kind}; see the log"));
+        reasons.extend(failing);
         reasons
     }
 }

@@ -1,8 +1,11 @@
 //! `baton run` and `baton check`: the operator as a process, with its ports and signals.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, panic};
 
-use tokio::task::JoinSet;
+use tokio::{
+    runtime::{self, Handle, Runtime},
+    task::JoinSet,
+};
 
 use super::{
     admin::{self, View},
@@ -52,6 +55,9 @@ pub enum RunError {
     /// The signal handlers could not be installed.
     #[error("can't listen for SIGTERM and SIGHUP")]
     Signals(#[source] io::Error),
+    /// The thread that renews the Lease could not be started.
+    #[error("can't start a thread to renew the lease")]
+    Renewal(#[source] io::Error),
     /// The times of the election don't fit together.
     #[error(transparent)]
     Timing(#[from] TimingError),
@@ -69,9 +75,44 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let cluster = Cluster::infer().await?;
     let signals = Signals::of_process().map_err(RunError::Signals)?;
     let operator = Operator::new(cluster.clone(), args.clone(), Clock::SYSTEM)?;
+    let renewal = args.lease.leader_elect.then(Renewal::start).transpose()?;
+    let operator = match &renewal {
+        Some(renewal) => {
+            let (suspects, report) = (operator.suspects(), panic::take_hook());
+            panic::set_hook(Box::new(move |info| {
+                report(info);
+                suspects.last_words();
+            }));
+            operator.renewing_in(renewal.handle.clone())
+        }
+        None => operator,
+    };
     // They are served until this function ends.
     let _ports = serve(args, &cluster, operator.view()).await?;
     operator.run(signals).await
+}
+
+/// A thread of its own for the Lease, whose renewal then waits for nothing else. It ends with this.
+struct Renewal {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl Renewal {
+    fn start() -> Result<Self, RunError> {
+        let mut builder = runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("lease").enable_all().build();
+        let runtime = runtime.map_err(RunError::Renewal)?;
+        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// Serves the admin port, and the secure metrics port if it is configured.
@@ -80,7 +121,7 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
     let address = args.admin_addr;
     let admin = admin::serve(address, view.clone(), args.secure_metrics_addr.is_none()).await;
     let admin = admin.map_err(|source| RunError::Admin { address, source })?;
-    ports.spawn(async { drop(admin.await) });
+    ports.spawn(admin);
     let Some(address) = args.secure_metrics_addr else { return Ok(ports) };
     let certificate = match &args.metrics_cert_dir {
         Some(folder) => Certificate::from_files(folder.clone())?,

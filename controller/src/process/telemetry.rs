@@ -1,6 +1,6 @@
 //! Traces for an OpenTelemetry collector, with the feature `otel`.
 //!
-//! The spans are kube's own: one for each pass (`reconciling object`), with one for each request below it. They go to the
+//! The spans are one for each pass (`reconciling object`), with one for each request below it, which is kube's. They go to the
 //! collector as OTLP over HTTP, in protobuf, without TLS: a collector runs beside the operator or in its cluster.
 //!
 //! The exporter sends from a thread of its own, outside of tokio, so `Sender` hands each request to the runtime.
@@ -79,7 +79,7 @@ where
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
     // Passes and requests, whatever the log level.
     let spans = Targets::new()
-        .with_target("kube_runtime::controller", Level::INFO)
+        .with_target("baton_controller::process::passes", Level::INFO)
         .with_target("kube_client::client::builder", Level::DEBUG);
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("baton")).with_filter(spans);
     Ok((layer, Traces(provider)))

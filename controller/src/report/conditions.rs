@@ -9,10 +9,13 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-use super::{Pass, Unreadable, planned::summary};
-use crate::decide::{
-    child::{ChildKind, deployment_status},
-    snapshot::Snapshot,
+use super::{Pass, Unreadable, limits, planned::summary};
+use crate::{
+    cut::few,
+    decide::{
+        child::{ChildKind, deployment_status},
+        snapshot::Snapshot,
+    },
 };
 
 /// A condition, before it is dated.
@@ -290,18 +293,23 @@ fn progress(
     Some(ConditionDraft::new(type_, true, reason, message))
 }
 
+/// How many contested fields the condition names.
+const MOST_CONTESTED: usize = 5;
+
 /// Which managers overwrite which fields; nothing without contention.
 fn contested(pass: &Pass) -> Option<ConditionDraft> {
     let describe = |Contested { key: child, path, manager, count, pause }: &Contested<ChildKind>| {
+        let (path, manager) = (limits::path(path), limits::manager(manager));
         format!(
             "{child}: {manager} overwrites {path} again and again; Baton has corrected it {count} times and now waits \
              {pause:?} before each correction"
         )
     };
-    let fields: Vec<String> = pass.contested().iter().map(describe).collect();
-    if fields.is_empty() {
+    let contested = pass.contested();
+    if contested.is_empty() {
         return None;
     }
+    let fields = few(contested.iter().map(describe), MOST_CONTESTED, " fields");
     let advice =
         "let only one of them set the field: remove it from the Workload's spec, or stop the other manager";
     let message = format!("{}; {advice}", fields.join("; "));

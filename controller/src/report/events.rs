@@ -12,15 +12,21 @@ use kube::{
 };
 
 use super::{Pass, Unreadable, takeovers::news};
-use crate::decide::{
-    child::ChildKind,
-    course::{ChildResult, Milestone},
+use crate::{
+    cut::{cut, few},
+    decide::{
+        child::ChildKind,
+        course::{ChildResult, Milestone},
+    },
 };
 
 /// How many fields an Event names.
 const MOST_FIELDS: usize = 5;
+/// How many Events about takeovers one pass sends, before a last one for all others: each is a write, and who may patch a child can
+/// forge any number of managers.
+const MOST_BURSTS: usize = 5;
 
-/// One for each child and manager from which fields were taken over for the first time in a while.
+/// One for each child and manager from which fields were taken over for the first time in a while; beyond a few, one for the rest.
 fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
     let mut bursts: BTreeMap<(ChildKind, &str), Vec<&Take>> = BTreeMap::new();
     for (child, take) in news(pass, &previous.takeovers, now) {
@@ -28,14 +34,17 @@ fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Even
     }
     let name = pass.seen.workload.name_any();
     let burst = |((child, manager), takes): ((ChildKind, &str), Vec<&Take>)| {
-        let mut fields: Vec<String> = takes.iter().take(MOST_FIELDS).map(|take| described(take)).collect();
-        if takes.len() > MOST_FIELDS {
-            fields.push(format!("{} more", takes.len() - MOST_FIELDS));
-        }
+        let fields = few(takes.iter().map(|take| described(take)), MOST_FIELDS, "");
         let note = format!("took over from {manager} in {child} {name}: {}", fields.join("; "));
         about(pass, child, warning("TookOver", &action_against(manager), note))
     };
-    bursts.into_iter().map(burst).collect()
+    let others: Vec<_> = bursts.keys().skip(MOST_BURSTS).copied().collect();
+    let fields: usize = others.iter().filter_map(|other| bursts.remove(other)).map(|takes| takes.len()).sum();
+    let others = (!others.is_empty()).then(|| {
+        let note = format!("took over {fields} fields of {name} from {} more managers", others.len());
+        warning("TookOver", "TakeFrom", note)
+    });
+    bursts.into_iter().map(burst).chain(others).collect()
 }
 
 /// Names the manager, since Kubernetes counts Events that differ only in their notes as one.
@@ -98,6 +107,14 @@ pub fn events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus, n
 /// The Event for a Workload that can't be read.
 pub fn unreadable_event(problem: &Unreadable) -> Event {
     warning(problem.reason(), "Read", problem.to_string())
+}
+
+/// The Event for a Workload that comes after all others, since so many processes have ended during its passes.
+pub fn put_last_event(ends: u32) -> Event {
+    let note = format!(
+        "Baton's process ended during a pass of this Workload, {ends} times in a row: its next pass comes after those of all others"
+    );
+    warning("PutLast", "Reconcile", note)
 }
 
 fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
@@ -226,7 +243,7 @@ fn event(type_: EventType, reason: &str, action: &str, note: String) -> Event {
     Event {
         type_,
         reason: reason.to_owned(),
-        note: Some(shortened(note)),
+        note: Some(cut(note, LONGEST_NOTE)),
         action: action.to_owned(),
         secondary: None,
     }
@@ -235,13 +252,3 @@ fn event(type_: EventType, reason: &str, action: &str, note: String) -> Event {
 /// The API server refuses an Event whose note, or whose action, is longer than this many bytes.
 const LONGEST_NOTE: usize = 1024;
 const LONGEST_ACTION: usize = 128;
-
-fn shortened(mut note: String) -> String {
-    const MORE: &str = "…";
-    if note.len() > LONGEST_NOTE {
-        let end = note.floor_char_boundary(LONGEST_NOTE - MORE.len());
-        note.truncate(end);
-        note.push_str(MORE);
-    }
-    note
-}

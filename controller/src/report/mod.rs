@@ -2,6 +2,7 @@
 
 mod conditions;
 mod events;
+mod limits;
 mod planned;
 mod status;
 mod takeovers;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use baton_apply::{Take, contention::Contested};
 use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
-pub use events::{events, unreadable_event};
+pub use events::{events, put_last_event, unreadable_event};
 pub use status::{status, unreadable};
 pub use unreadable::Unreadable;
 

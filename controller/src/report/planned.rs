@@ -4,11 +4,19 @@ use baton_apply::{FieldPath, LiveObject, Take};
 use baton_crd::{PlannedAction, PlannedChild, PlannedTake};
 use kube::ResourceExt;
 
-use super::{Pass, Tried};
-use crate::decide::child::ChildKind;
+use super::{
+    Pass, Tried,
+    limits::{manager, path},
+};
+use crate::{
+    cut::{few, stored_length},
+    decide::child::ChildKind,
+};
 
 /// How many fields of each sort are listed for a child.
 const MOST_FIELDS: usize = 100;
+/// How long these lists may be, in bytes of JSON.
+const LONGEST_LIST: usize = 8 * 1024;
 
 /// What would be done with each child.
 pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
@@ -24,8 +32,9 @@ pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
 fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&LiveObject>) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;
-    let taken = |take: &Take| PlannedTake { path: take.path.to_string(), manager: take.manager.clone() };
-    let unlisted = effects.takes.len().saturating_sub(MOST_FIELDS);
+    let taken = |take: &Take| PlannedTake { path: path(&take.path), manager: manager(&take.manager) };
+    let most = count(effects.takes.iter().map(|take| &take.path));
+    let unlisted = effects.takes.len() - most;
     let unlisted = (unlisted > 0).then(|| format!("it takes over {unlisted} more fields than are listed"));
     let adopted =
         adopted.map(|live| format!("it would be adopted; it was made by {}", live.managers().join(", ")));
@@ -37,7 +46,7 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
         action: rehearsed.action,
         writes: i32::try_from(rehearsed.writes).ok().filter(|writes| *writes > 1),
         sets: listed(&effects.sets),
-        takes: effects.takes.iter().take(MOST_FIELDS).map(taken).collect(),
+        takes: effects.takes.iter().take(most).map(taken).collect(),
         releases: listed(&effects.releases),
         removes: listed(&effects.removes),
         dry_run: tried.dry_run,
@@ -46,11 +55,19 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
 }
 
 fn listed(paths: &[FieldPath]) -> Vec<String> {
-    let mut listed: Vec<String> = paths.iter().take(MOST_FIELDS).map(ToString::to_string).collect();
-    if paths.len() > MOST_FIELDS {
-        listed.push(format!("and {} more", paths.len() - MOST_FIELDS));
-    }
-    listed
+    few(paths.iter().map(path), count(paths.iter()), "")
+}
+
+/// How many of these fields are listed.
+fn count<'p>(paths: impl Iterator<Item = &'p FieldPath>) -> usize {
+    let mut length = 0;
+    let lengths = paths.take(MOST_FIELDS).map(|field| stored_length(&path(field)));
+    lengths
+        .take_while(|added| {
+            length += added;
+            length <= LONGEST_LIST
+        })
+        .count()
 }
 
 /// The plan in a sentence.

@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use super::{
     Pass, Tried, Unreadable,
     conditions::{self, conditions, seconds},
+    limits::{limited, managers},
     planned::planned,
     takeovers::takeovers,
 };
@@ -32,7 +33,7 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
     };
     let children = children(pass, previous);
     let ownership = ownership(pass, previous, now);
-    WorkloadStatus {
+    limited(WorkloadStatus {
         observed_generation: if pass.is_conclusive() {
             workload.metadata.generation
         } else {
@@ -46,7 +47,7 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
         children,
         takeovers: takeovers(pass, &previous.takeovers, now),
         plan: planned(pass),
-    }
+    })
 }
 
 /// The status of a Workload that can't be read: the previous one, and the problem.
@@ -56,12 +57,12 @@ pub fn unreadable(
     problem: &Unreadable,
     now: Timestamp,
 ) -> WorkloadStatus {
-    WorkloadStatus {
+    limited(WorkloadStatus {
         observed_generation: generation,
         conditions: conditions::unreadable(problem, generation, &previous.conditions, now),
         plan: Vec::new(),
         ..previous.clone()
-    }
+    })
 }
 
 fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
@@ -192,7 +193,7 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     let gone = |before: &ReplicaOwnership| Replicas { count: before.value, owners: ReplicaOwners::default() };
     let replicas = pass.seen.replicas().cloned().or_else(|| previous.filter(|_| is_gone).map(gone))?;
     let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
-    let owner = replicas.owners.describe();
+    let owner = managers(replicas.owners.describe());
     let autoscalers = pass.seen.autoscaler_names();
     if let Some(before) = previous.filter(|_| phase == HandoverPhase::HandedOver && autoscalers.is_empty())
         && before.owner == owner

@@ -4,7 +4,11 @@ use baton_apply::Take;
 use baton_crd::Takeover;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Pass, conditions::seconds};
+use super::{
+    Pass,
+    conditions::seconds,
+    limits::{manager, path},
+};
 use crate::decide::child::ChildKind;
 
 /// How many are kept; the CRD allows no more.
@@ -17,22 +21,24 @@ const BURST: SignedDuration = SignedDuration::from_mins(10);
 pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> Vec<Takeover> {
     let mut takeovers = previous.to_vec();
     for (child, take) in &pass.unreported.takes {
-        let position = takeovers.iter().position(|known| is_about(known, *child, take));
-        let before = position.map(|position| takeovers.remove(position));
+        let (path, manager) = (path(&take.path), manager(&take.manager));
+        let is_same =
+            |known: &Takeover| known.kind == child.name() && known.path == path && known.manager == manager;
+        let before = takeovers.iter().position(is_same).map(|position| takeovers.remove(position));
         takeovers.push(Takeover {
             kind: child.name().to_owned(),
             name: pass.seen.workload.metadata.name.clone().unwrap_or_default(),
-            path: take.path.to_string(),
-            manager: take.manager.clone(),
+            path,
+            manager,
             old_value: take.old.clone(),
             new_value: take.new.clone(),
             count: before.as_ref().map_or(1, |before| before.count.saturating_add(1)),
             first_time: before.map_or_else(|| seconds(now), |before| before.first_time),
             last_time: seconds(now),
         });
+        // At once, so that a pass with thousands compares each with no more than these.
+        takeovers.drain(..takeovers.len().saturating_sub(MOST));
     }
-    let too_many = takeovers.len().saturating_sub(MOST);
-    takeovers.drain(..too_many);
     takeovers
 }
 
@@ -44,11 +50,7 @@ pub(super) fn news<'p>(
 ) -> impl Iterator<Item = (ChildKind, &'p Take)> {
     pass.unreported.takes.iter().map(|(child, take)| (*child, take)).filter(move |(child, take)| {
         let is_recent = |known: &Takeover| now.duration_since(known.last_time.0) < BURST;
-        let same = |known: &Takeover| known.kind == child.name() && known.manager == take.manager;
+        let same = |known: &Takeover| known.kind == child.name() && known.manager == manager(&take.manager);
         !previous.iter().any(|known| same(known) && is_recent(known))
     })
-}
-
-fn is_about(known: &Takeover, child: ChildKind, take: &Take) -> bool {
-    known.kind == child.name() && known.path == take.path.as_str() && known.manager == take.manager
 }

@@ -7,6 +7,7 @@ mod common;
 mod course;
 mod golden;
 mod intent;
+mod limits;
 mod plan;
 mod preview;
 mod report;

@@ -34,6 +34,16 @@ fn pass(
     Pass { done, ..Pass::of_nothing(seen(workload, children)) }
 }
 
+fn contested_field(path: &str) -> Contested<ChildKind> {
+    Contested {
+        key: ChildKind::Deployment,
+        path: FieldPath::spelled(path),
+        manager: "rogue".to_owned(),
+        count: 5,
+        pause: Duration::from_secs(4),
+    }
+}
+
 /// The same while this is contested.
 fn contested_pass(contested: Contested<ChildKind>) -> Pass {
     let mut pass = pass(&workload(&json!({"replicas": 3})), [deployment(&running())], applied());
@@ -524,19 +534,33 @@ fn an_event_names_a_few_of_many_fields() {
     let paths: Vec<String> = (0..8).map(|number| format!(".spec.field{number}")).collect();
     let many = pass_with(paths.iter().map(|path| take(path, "rogue")));
     let reported = notes(&many, &WorkloadStatus::default(), now());
-    assert!(reported[0].ends_with(".spec.field4 (1 to 2); 3 more"), "{reported:?}");
+    assert!(reported[0].ends_with(".spec.field4 (1 to 2); and 3 more"), "{reported:?}");
+}
+
+#[test]
+fn takeovers_from_many_managers_are_a_few_events() {
+    let managers: Vec<String> = (0..300).map(|number| format!("forged-{number:03}")).collect();
+    let many = pass_with(managers.iter().map(|manager| take(IMAGE, manager)));
+    let reported = notes(&many, &WorkloadStatus::default(), now());
+    assert_eq!(reported.len(), 6, "{reported:?}");
+    assert_eq!(reported[5], "took over 295 fields of web from 295 more managers");
+}
+
+#[test]
+fn a_contested_workload_names_a_few_of_many_fields() {
+    let mut pass = pass(&workload(&json!({"replicas": 3})), [deployment(&running())], applied());
+    if let Done::Enforced { contested, .. } = &mut pass.done {
+        *contested = (0..9000).map(|number| contested_field(&format!(".spec.field{number}"))).collect();
+    }
+    let message = condition(&status(&pass, &WorkloadStatus::default(), now()), "Contested").message.clone();
+    assert!(message.contains(".spec.field4 ") && message.contains("and 8995 more fields"), "{message}");
+    assert!(message.len() < 4096 && !message.contains(".spec.field5 "), "{message}");
 }
 
 #[test]
 fn contention_sets_and_clears_a_condition_with_an_event_each() {
     let workload = workload(&json!({"replicas": 3}));
-    let contested = Contested {
-        key: ChildKind::Deployment,
-        path: FieldPath::spelled(IMAGE),
-        manager: "rogue".to_owned(),
-        count: 5,
-        pause: Duration::from_secs(4),
-    };
+    let contested = contested_field(IMAGE);
     let over = pass(&workload, [deployment(&running())], applied());
     let before = status(&over, &WorkloadStatus::default(), now());
     let is_contested =

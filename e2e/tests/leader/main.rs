@@ -9,3 +9,4 @@ mod candidates;
 mod failover;
 mod judge;
 mod many;
+mod suspect;

@@ -11,6 +11,7 @@ mod crash;
 mod drift;
 mod emptied;
 mod engine;
+mod fairness;
 #[cfg(target_os = "linux")]
 mod footprint;
 mod guards;

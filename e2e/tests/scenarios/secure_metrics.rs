@@ -141,10 +141,10 @@ async fn secure_metrics_are_only_for_users_who_may_read_them(cluster: Cluster) {
 
     // No user gets metrics while the operator can't ask the API server, and the self-check reports what is missing.
     eventually("a report of the missing permissions", async || match operator.readiness().await {
-        Some((503, reasons))
-            if ["tokenreviews", "subjectaccessreviews"].iter().all(|one| reasons.contains(one)) =>
-        {
-            Ok(())
+        Some((503, reasons)) if reasons.contains("permissions") => {
+            let logs = operator.logs();
+            let are_logged = ["tokenreviews", "subjectaccessreviews"].iter().all(|one| logs.contains(one));
+            if are_logged { Ok(()) } else { Err(Some((503, logs))) }
         }
         other => Err(other),
     })

@@ -10,7 +10,7 @@ use std::{
 use baton_controller::{HANDOVER_MANAGER, decide::child::ChildKind};
 use baton_crd::Workload;
 use baton_e2e::{scenarios, web};
-use baton_testbed::{AuditEntry, Cluster, eventually};
+use baton_testbed::{AuditEntry, Cluster, eventually, memory};
 use k8s_openapi::api::{
     core::v1::{Event, Namespace, Pod},
     rbac::v1::{Role, RoleBinding},
@@ -39,7 +39,7 @@ scenarios! {
     an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follow,
     an_author_who_may_not_scale_deployments_may_not_have_baton_scale_one,
     a_pod_that_the_namespace_refuses_is_refused_to_baton_too,
-    idle_connections_to_the_admin_port_block_no_request,
+    thousands_of_connections_to_the_admin_port_block_no_request_and_cost_little_memory,
 }
 
 /// A user who has only the rights that a test gives.
@@ -479,10 +479,28 @@ async fn forged_ownership_costs_no_replica_and_is_corrected(cluster: Cluster) {
     }
 }
 
-async fn idle_connections_to_the_admin_port_block_no_request(cluster: Cluster) {
+/// So many that they fit into what a process may have open.
+const HALF_OPEN: usize = 4000;
+
+/// Thousands of connections with half a request each.
+async fn thousands_of_connections_to_the_admin_port_block_no_request_and_cost_little_memory(
+    cluster: Cluster,
+) {
     let scene = Scene::start(&cluster, "idle").await;
     let address = scene.operator.health_address();
-    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let pid = scene.operator.process().pid();
+    let before = memory(pid).unwrap().resident;
+    let half = format!("GET /metrics HTTP/1.1\r\nX-Long: {}\r\n", "x".repeat(3000));
+    let open = || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        // The operator may have ended the connection by now.
+        let _ = stream.write_all(half.as_bytes());
+        stream
+    };
+    let idle: Vec<TcpStream> = (0..HALF_OPEN).map(|_| open()).collect();
+    let grown = memory(pid).unwrap().resident.saturating_sub(before);
+    println!("{HALF_OPEN} connections: {} KiB more", grown / 1024);
+    assert!(grown < 8 * 1024 * 1024, "{grown} bytes for {HALF_OPEN} connections");
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(format!("{request} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();

@@ -37,10 +37,18 @@ pub enum Setback {
 }
 
 impl Backoff {
-    /// Notes that a child failed at this generation of the spec; returns the pause.
+    /// Notes that a child failed at this generation of the spec, in a pass that took so long; returns the pause.
     ///
-    /// The pause doubles from one second to two minutes, and starts anew with a new generation.
-    pub fn failed(&mut self, child: ChildKind, generation: i64, setback: Setback, now: Instant) -> Duration {
+    /// The pause doubles from one second to two minutes, and starts anew with a new generation. It is at least twice as long as the
+    /// pass: what fails slowly, such as by a webhook that doesn't respond, is tried less often than what is refused at once.
+    pub fn failed(
+        &mut self,
+        child: ChildKind,
+        generation: i64,
+        setback: Setback,
+        took: Duration,
+        now: Instant,
+    ) -> Duration {
         let failure = self
             .0
             .entry(child)
@@ -48,7 +56,7 @@ impl Backoff {
                 failure.in_a_row = if failure.generation == generation { failure.in_a_row + 1 } else { 0 };
             })
             .or_insert_with(|| Failure { generation, in_a_row: 0, retry_at: now, setback: setback.clone() });
-        let pause = pause_after(failure.in_a_row);
+        let pause = pause_after(failure.in_a_row).max(2 * took).min(LONGEST);
         failure.setback = setback;
         failure.generation = generation;
         failure.retry_at = now + pause;
@@ -85,6 +93,7 @@ mod tests {
     use super::*;
 
     const CHILD: ChildKind = ChildKind::Service;
+    const AT_ONCE: Duration = Duration::ZERO;
 
     fn setback() -> Setback {
         Setback::Result(ChildResult::Rejected("no".to_owned()))
@@ -93,17 +102,26 @@ mod tests {
     #[test]
     fn the_pause_doubles_up_to_two_minutes() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        let pauses: Vec<u64> = (0..9).map(|_| backoff.failed(CHILD, 1, setback(), now).as_secs()).collect();
+        let pauses: Vec<u64> = (0..9).map(|_| backoff.failed(CHILD, 1, setback(), AT_ONCE, now).as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
         for _ in 0..100 {
-            assert_eq!(backoff.failed(CHILD, 1, setback(), now), LONGEST);
+            assert_eq!(backoff.failed(CHILD, 1, setback(), AT_ONCE, now), LONGEST);
         }
+    }
+
+    #[test]
+    fn what_fails_slowly_is_tried_less_often() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let seconds = Duration::from_secs;
+        let pauses = [30, 30, 30].map(|took| backoff.failed(CHILD, 1, seconds(took), now).as_secs());
+        assert_eq!(pauses, [60, 60, 60]);
+        assert_eq!(backoff.failed(CHILD, 1, seconds(300), now), LONGEST);
     }
 
     #[test]
     fn a_child_is_held_back_until_its_pause_is_over() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        backoff.failed(CHILD, 1, setback(), now);
+        backoff.failed(CHILD, 1, setback(), AT_ONCE, now);
         assert_eq!(backoff.held_back(1, now), BTreeMap::from([(CHILD, setback())]));
         assert_eq!(backoff.held_back(1, now + FIRST), BTreeMap::new());
     }
@@ -111,7 +129,7 @@ mod tests {
     #[test]
     fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        backoff.failed(CHILD, 1, setback(), now);
+        backoff.failed(CHILD, 1, setback(), AT_ONCE, now);
         for begun in [now, now + FIRST / 2] {
             assert_eq!(backoff.held_back(1, begun), BTreeMap::from([(CHILD, setback())]));
             assert_eq!(backoff.next_pass(1, begun), Some(now + FIRST));
@@ -123,19 +141,19 @@ mod tests {
     fn an_edit_of_the_workload_ends_the_pause() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         for _ in 0..5 {
-            backoff.failed(CHILD, 1, setback(), now);
+            backoff.failed(CHILD, 1, setback(), AT_ONCE, now);
         }
         assert_eq!(backoff.held_back(2, now), BTreeMap::new());
         assert_eq!(backoff.next_pass(2, now), None);
-        assert_eq!(backoff.failed(CHILD, 2, setback(), now), FIRST);
+        assert_eq!(backoff.failed(CHILD, 2, setback(), AT_ONCE, now), FIRST);
     }
 
     #[test]
     fn success_forgets_the_failures() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        backoff.failed(CHILD, 1, setback(), now);
+        backoff.failed(CHILD, 1, setback(), AT_ONCE, now);
         backoff.succeeded(CHILD);
         assert_eq!(backoff.next_pass(1, now), None);
-        assert_eq!(backoff.failed(CHILD, 1, setback(), now), FIRST);
+        assert_eq!(backoff.failed(CHILD, 1, setback(), AT_ONCE, now), FIRST);
     }
 }

@@ -273,24 +273,25 @@ impl WorkloadPace {
         pause
     }
 
-    /// A pass has ended like this.
+    /// A pass that `begun` then has ended like this.
     pub fn passed(
         &mut self,
         results: &BTreeMap<ChildKind, ChildResult>,
         refused: &[Refusal],
         generation: i64,
+        begun: Instant,
         now: Instant,
     ) {
         for (child, result) in results {
             if result.is_written() {
                 self.backoff.succeeded(*child);
             } else {
-                self.backoff.failed(*child, generation, Setback::Result(result.clone()), now);
+                self.backoff.failed(*child, generation, Setback::Result(result.clone()), now - begun, now);
             }
         }
         // No watch reports when an object of another owner is gone.
         for refusal in refused.iter().filter(|refusal| refusal.cause == Cause::NotOwned) {
-            self.backoff.failed(refusal.child, generation, Setback::Refusal(refusal.clone()), now);
+            self.backoff.failed(refusal.child, generation, Setback::Refusal(refusal.clone()), Duration::ZERO, now);
         }
     }
 
@@ -447,12 +448,12 @@ mod tests {
         let now = Instant::now();
         let mut record = record(now);
         let rejected = BTreeMap::from([(CHILD, ChildResult::Rejected("no".to_owned()))]);
-        record.passed(&rejected, &[], 1, now);
+        record.passed(&rejected, &[], 1, now, now);
         assert!(record.held_back(1, now).0.contains_key(&CHILD));
         assert!(record.held_back(2, now).0.is_empty(), "an edit of the spec ends the pause");
         assert_eq!(record.next_pass(&end(Mode::Enforce, true), now, now), Some(SECOND));
 
-        record.passed(&BTreeMap::from([(CHILD, ChildResult::Applied)]), &[], 1, now);
+        record.passed(&BTreeMap::from([(CHILD, ChildResult::Applied)]), &[], 1, now, now);
         assert!(record.held_back(1, now).1.is_empty());
     }
 
@@ -471,9 +472,9 @@ mod tests {
         let mut record = record(now);
         let refusal =
             |cause| [Refusal { child: ChildKind::Service, cause, message: "it isn't ours".to_owned() }];
-        record.passed(&BTreeMap::new(), &refusal(Cause::OtherAutoscaler), 1, now);
+        record.passed(&BTreeMap::new(), &refusal(Cause::OtherAutoscaler), 1, now, now);
         assert!(record.held_back(1, now).0.is_empty());
-        record.passed(&BTreeMap::new(), &refusal(Cause::NotOwned), 1, now);
+        record.passed(&BTreeMap::new(), &refusal(Cause::NotOwned), 1, now, now);
         assert_eq!(record.next_pass(&end(Mode::Enforce, true), now, now), Some(SECOND));
     }
 

@@ -4,6 +4,7 @@
 //! than any pause between two attempts.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -25,8 +26,9 @@ pub(crate) struct Health(Arc<Mutex<Vec<Watch>>>);
 
 #[derive(Debug)]
 struct Watch {
-    /// What is watched, for messages.
-    what: String,
+    kind: &'static str,
+    /// Absent if all are watched.
+    namespace: Option<String>,
     failure: Option<Failure>,
 }
 
@@ -41,8 +43,12 @@ struct Failure {
 
 impl Health {
     /// Adds a watch. Report each of its events and errors to the returned function.
-    pub(super) fn of<K>(&self, what: String) -> impl FnMut(&watcher::Result<Event<K>>) + Send + use<K> {
-        let (watches, number) = (self.0.clone(), self.add(what));
+    pub(super) fn of<K>(
+        &self,
+        kind: &'static str,
+        namespace: Option<String>,
+    ) -> impl FnMut(&watcher::Result<Event<K>>) + Send + use<K> {
+        let (watches, number) = (self.0.clone(), self.add(kind, namespace));
         move |event| {
             let mut watches = lock(&watches);
             let Some(watch) = watches.get_mut(number) else { return };
@@ -55,26 +61,26 @@ impl Health {
         }
     }
 
-    fn add(&self, what: String) -> usize {
+    fn add(&self, kind: &'static str, namespace: Option<String>) -> usize {
         let mut watches = lock(&self.0);
-        watches.push(Watch { what, failure: None });
+        watches.push(Watch { kind, namespace, failure: None });
         watches.len() - 1
     }
 
-    /// The watches that have been failing for at least this long, each with the reason.
-    pub(crate) fn failing_for(&self, limit: Duration, now: Instant) -> Vec<String> {
+    /// The kinds of the watches that have been failing for at least this long, with the seconds. The reasons are in the log.
+    pub(crate) fn failing_for(&self, limit: Duration, now: Instant) -> BTreeMap<&'static str, u64> {
         let is_long = |failure: &&Failure| {
             now.duration_since(failure.since) >= limit && now.duration_since(failure.last) < OVER_AFTER
         };
         let watches = lock(&self.0);
         let failing =
-            watches.iter().filter_map(|watch| Some((&watch.what, watch.failure.as_ref().filter(is_long)?)));
-        failing
-            .map(|(what, failure)| {
-                let seconds = now.duration_since(failure.since).as_secs();
-                format!("the watch of {what} has been failing for {seconds} s: {}", failure.message)
-            })
-            .collect()
+            watches.iter().filter_map(|watch| Some((watch.kind, watch.failure.as_ref().filter(is_long)?)));
+        let mut longest = BTreeMap::new();
+        for (kind, failure) in failing {
+            let seconds = now.duration_since(failure.since).as_secs();
+            longest.entry(kind).and_modify(|longest| *longest = seconds.max(*longest)).or_insert(seconds);
+        }
+        longest
     }
 }
 
@@ -86,7 +92,8 @@ impl Watch {
         let logged = before.as_ref().filter(is_logged).map(|before| before.logged);
         if logged.is_none() {
             warn!(
-                watch = self.what,
+                watch = self.kind,
+                namespace = self.namespace,
                 error = message,
                 "a watch failed; Baton retries. If this goes on: is the Workload CRD installed, and may Baton list and \
                  watch in its scope?"
@@ -105,17 +112,16 @@ mod tests {
 
     fn failing() -> (Health, Instant) {
         let (health, now) = (Health::default(), Instant::now());
-        health.add("Services".to_owned());
+        health.add("Service", None);
         lock(&health.0)[0].failed("forbidden".to_owned(), now);
         (health, now)
     }
 
     #[test]
-    fn a_watch_that_fails_for_long_is_reported_with_the_reason() {
+    fn a_watch_that_fails_for_long_is_reported() {
         let (health, start) = failing();
         assert!(health.failing_for(MINUTE, start + MINUTE / 2).is_empty(), "not yet");
-        let failing = health.failing_for(MINUTE, start + MINUTE);
-        assert_eq!(failing, ["the watch of Services has been failing for 60 s: forbidden"]);
+        assert_eq!(health.failing_for(MINUTE, start + MINUTE), BTreeMap::from([("Service", 60)]));
     }
 
     #[test]
@@ -129,7 +135,7 @@ mod tests {
     #[test]
     fn an_event_ends_a_failure_and_the_beginning_of_a_list_does_not() {
         let health = Health::default();
-        let mut report = health.of::<()>("Services".to_owned());
+        let mut report = health.of::<()>("Service", None);
         let later = || Instant::now() + MINUTE;
         report(&Err(watcher::Error::NoResourceVersion));
         report(&Ok(Event::Init));

@@ -4,7 +4,7 @@
 
 mod health;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use baton_apply::LiveObject;
 use baton_crd::{Workload, labels};
@@ -74,8 +74,8 @@ impl fmt::Display for Scope {
 pub(crate) struct Stores {
     workloads: Workloads,
     families: Families,
-    /// For each watch, whether its first list is in the cache.
-    filled: Vec<(String, Receiver<bool>)>,
+    /// For each watch, its kind and whether its first list is in the cache.
+    filled: Vec<(&'static str, Receiver<bool>)>,
     /// The health of the watches that feed the caches.
     pub(crate) health: Health,
 }
@@ -120,9 +120,9 @@ impl Stores {
         }
     }
 
-    /// The watches without a complete list yet.
-    pub(crate) fn unfilled(&self) -> Vec<&str> {
-        self.filled.iter().filter(|(_, filled)| !*filled.borrow()).map(|(what, _)| what.as_str()).collect()
+    /// The kinds without a complete list yet.
+    pub(crate) fn unfilled(&self) -> BTreeSet<&'static str> {
+        self.filled.iter().filter(|(_, filled)| !*filled.borrow()).map(|(kind, _)| *kind).collect()
     }
 
     /// A Workload with its cached children and the cached autoscalers of its Deployment.
@@ -179,16 +179,14 @@ impl Stores {
     /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each.
     fn watch(
         &mut self,
-        what: &str,
+        kind: &'static str,
         namespace: Option<&str>,
         api: Api<LiveObject>,
         config: watcher::Config,
     ) -> impl Stream<Item = Event<LiveObject>> + Send + 'static + use<> {
-        let place = namespace.map(|name| format!(" in {name}")).unwrap_or_default();
-        let what = format!("{what}{place}");
-        let health = self.health.of(what.clone());
+        let health = self.health.of(kind, namespace.map(str::to_owned));
         let (filled, is_filled) = channel(false);
-        self.filled.push((what, is_filled));
+        self.filled.push((kind, is_filled));
         watcher(api, config).default_backoff().inspect(health).flat_map(stream::iter).inspect(move |event| {
             // All listed objects have passed here and are in the cache.
             if matches!(event, Event::InitDone) {

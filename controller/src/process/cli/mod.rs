@@ -55,7 +55,7 @@ pub struct RunArgs {
     /// How it is elected.
     #[command(flatten)]
     pub election: ElectionArgs,
-    /// How many Workloads are reconciled at the same time.
+    /// How many Workloads are reconciled at the same time. Those that wait for a slow response don't count, up to four times as many.
     #[arg(long, env = "BATON_CONCURRENCY", default_value = "16")]
     pub concurrency: NonZeroU16,
     /// The most writes in a second, including status and Events. If there are more, the urgent ones come first: missing children,

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::{
     Lost, Timing,
     record::{Draft, ElectionRecord, stamp},
+    suspect::Suspect,
 };
 use crate::clock::Moment;
 
@@ -51,6 +52,8 @@ pub(super) struct Candidate {
     marks: Vec<Timestamp>,
     /// When the last write was sent that is known to be stored; absent while it doesn't lead.
     held: Option<Moment>,
+    /// What the Lease is to note.
+    suspect: Option<Suspect>,
 }
 
 impl Candidate {
@@ -63,7 +66,23 @@ impl Candidate {
             not_before: None,
             marks: Vec::new(),
             held: None,
+            suspect: None,
         }
+    }
+
+    /// The Lease is to note this. That is written soon, and at once where nothing is noted yet.
+    pub(super) fn note(&mut self, suspect: Option<Suspect>) {
+        self.suspect = suspect;
+    }
+
+    /// Whether it leads, as far as is known.
+    pub(super) fn leads(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// What the Lease notes, as it is known.
+    pub(super) fn noted(&self) -> Option<Suspect> {
+        self.known.as_ref().and_then(|(record, _)| record.suspect.clone())
     }
 
     /// The last known holder of the lease, if there is one: for logs.
@@ -93,12 +112,20 @@ impl Candidate {
             (View::Absent, _) if is_bound => ElectionStep::Read,
             (View::Absent, _) => self.write(clock, 0, clock, None),
             (View::Known, Some((record, _))) => {
+                if self.held.is_none() {
+                    // What the last leader has noted stays until this one leads.
+                    self.suspect.clone_from(&record.suspect);
+                }
+                let pause = match (&record.suspect, &self.suspect) {
+                    (noted, wanted) if noted == wanted => self.timing.retry_period,
+                    // The process may end in a moment.
+                    (None, Some(_)) => Duration::ZERO,
+                    _ => self.timing.retry_period / 4,
+                };
                 let version = Some(record.version.clone());
                 let (transitions, acquired) = (record.transitions, record.acquired.unwrap_or(clock));
                 match (self.is_own(record), self.held) {
-                    (true, Some(sent)) if now < sent + self.timing.retry_period => {
-                        ElectionStep::Wait(sent + self.timing.retry_period)
-                    }
+                    (true, Some(sent)) if now < sent + pause => ElectionStep::Wait(sent + pause),
                     (true, _) => self.write(acquired, transitions, clock, version),
                     (false, Some(_)) => ElectionStep::Resign(Lost::TakenBy(record.holder.clone())),
                     (false, None) if is_bound => ElectionStep::Read,
@@ -152,6 +179,7 @@ impl Candidate {
             acquired: stamp(clock),
             renewed: stamp(clock),
             transitions: record.transitions,
+            suspect: None,
             version: Some(record.version.clone()),
         })
     }
@@ -171,6 +199,7 @@ impl Candidate {
             acquired: stamp(acquired),
             renewed,
             transitions,
+            suspect: self.suspect.clone(),
             version,
         })
     }
@@ -214,6 +243,7 @@ mod tests {
             acquired: Some(clock(0)),
             renewed: Some(clock(renewed)),
             transitions: 3,
+            suspect: None,
             version: version.to_owned(),
         }
     }
@@ -226,6 +256,7 @@ mod tests {
             acquired: Some(draft.acquired),
             renewed: Some(draft.renewed),
             transitions: draft.transitions,
+            suspect: draft.suspect.clone(),
             version: version.to_owned(),
         }
     }
@@ -393,6 +424,37 @@ mod tests {
         let release = leader.release(Moment::at(101), clock(101)).unwrap();
         assert_eq!((&*release.holder, release.version.as_deref()), ("", Some("1")));
         assert_eq!(leader.release(Moment::at(110), clock(110)), None, "it may be another's by now");
+    }
+
+    fn suspect(ends: u32) -> Suspect {
+        Suspect { workload: ("shop".to_owned(), "web".to_owned()), ends }
+    }
+
+    #[test]
+    fn a_suspect_is_noted_at_once_and_removed_soon() {
+        let mut leader = leader(100);
+        leader.note(Some(suspect(1)));
+        let noting = draft(&mut leader, 101);
+        assert_eq!(noting.suspect, Some(suspect(1)));
+        leader.written(Moment::at(101), Moment::at(101), stored(&noting, "2"));
+        assert_eq!(next(&mut leader, 101), ElectionStep::Wait(Moment::at(103)));
+        leader.note(None);
+        let soon = Moment::at(101) + TIMING.retry_period / 4;
+        assert_eq!(next(&mut leader, 101), ElectionStep::Wait(soon));
+        assert_eq!(draft(&mut leader, 102).suspect, None);
+    }
+
+    #[test]
+    fn the_next_leader_keeps_what_the_last_one_has_noted() {
+        let mut candidate = candidate();
+        let noted = ElectionRecord { suspect: Some(suspect(1)), ..record("other", 0, "7") };
+        candidate.read(Moment::at(100), Some(noted));
+        let acquisition = draft(&mut candidate, 115);
+        assert_eq!(acquisition.suspect, Some(suspect(1)));
+        candidate.written(Moment::at(115), Moment::at(115), stored(&acquisition, "8"));
+        assert_eq!(candidate.noted(), Some(suspect(1)));
+        let release = candidate.release(Moment::at(116), clock(116)).unwrap();
+        assert_eq!(release.suspect, None, "it ends in no pass");
     }
 
     #[test]

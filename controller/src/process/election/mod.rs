@@ -10,6 +10,8 @@
 //! - A lease counts from the moment when the request that acquired or renewed it was *sent*, by a clock that goes on while the machine is
 //!   suspended. The others count from when they read that write, which is later.
 //! - `fence` keeps the operator's writes within that time; its documentation says what remains.
+//! - The Lease is renewed in a runtime, and so on a thread, of its own: no pass can cost the leadership. But a leader whose loop stands
+//!   still for too long isn't renewed any more, and [`Suspects`] tells the next one by which Workload.
 //! - A leader that can't renew in time, or reads that another leads, ends its process: no state is left over, and its
 //!   successor reads from the cluster what is still to be done. A leader that gets SIGTERM finishes its passes first and then
 //!   empties the Lease, so that the next needn't wait.
@@ -21,6 +23,7 @@ mod candidate;
 mod fence;
 mod leadership;
 mod record;
+mod suspect;
 
 use std::{fmt, time::Duration};
 
@@ -31,6 +34,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use tokio::{
+    runtime::Handle,
     sync::{oneshot, watch},
     task::JoinSet,
 };
@@ -41,9 +45,15 @@ use self::{
     candidate::{Candidate, ElectionStep},
     record::{Draft, ElectionRecord},
 };
-pub(crate) use self::{fence::fence_layer, leadership::Leadership};
+pub(crate) use self::{
+    fence::fence_layer,
+    leadership::Leadership,
+    suspect::{Suspect, Suspects},
+};
 use crate::{FIELD_MANAGER, causes::with_causes, clock::Moment, metrics::Metrics};
 
+/// How long a turn of a pass may take until the Lease isn't renewed any more, so that another process leads. Liveness fails later.
+const STALLED: Duration = Duration::from_secs(30);
 /// How long a release of the lease may take: the process is about to end.
 const RELEASE: Duration = Duration::from_secs(3);
 
@@ -107,6 +117,9 @@ pub enum Lost {
     /// Another process holds it; an empty name means that it was emptied.
     #[error("the lease is {}", if .0.is_empty() { "empty".to_owned() } else { format!("held by {} now", .0) })]
     TakenBy(String),
+    /// A pass has kept the loop's thread for this long: the Workload's namespace and name.
+    #[error("the pass of {0} has kept all others waiting for {1:?}")]
+    Stalled(String, Duration),
     /// The election itself ended, which is a bug.
     #[error("the election ended by itself")]
     Ended,
@@ -132,11 +145,14 @@ pub(crate) struct Election {
 }
 
 impl Election {
-    /// Stands as a candidate from now on. The client must not be behind the fence.
+    /// Stands as a candidate from now on, in this runtime, which is also the client's. If no pass runs there, none can keep the lease
+    /// from being renewed. The client must not be behind the fence.
     pub(crate) fn stand(
+        runtime: &Handle,
         client: Client,
         candidacy: Candidacy,
         leadership: Leadership,
+        suspects: Suspects,
         metrics: Metrics,
     ) -> Self {
         let (leading, leads) = watch::channel(false);
@@ -146,13 +162,14 @@ impl Election {
             candidate: Candidate::new(candidacy.identity.clone(), candidacy.timing),
             candidacy,
             leadership,
+            suspects,
             leading,
             metrics,
             logged_leader: None,
             logged_error: None,
         };
         let mut task = JoinSet::new();
-        task.spawn(stand.run(released).with_current_subscriber());
+        task.spawn_on(stand.run(released).with_current_subscriber(), runtime);
         Self { leads, release, task }
     }
 
@@ -188,6 +205,7 @@ struct Stand {
     candidacy: Candidacy,
     candidate: Candidate,
     leadership: Leadership,
+    suspects: Suspects,
     leading: watch::Sender<bool>,
     metrics: Metrics,
     /// The leader that was logged last.
@@ -208,6 +226,15 @@ impl Stand {
         loop {
             let clock = self.leadership.clock();
             let now = clock.moment();
+            let leads = self.candidate.leads();
+            if leads {
+                self.candidate.note(self.suspects.current());
+            }
+            let stalled = self.suspects.turn().filter(|turn| leads && turn.begun.elapsed() >= STALLED);
+            if let Some(turn) = stalled {
+                let (namespace, name) = &*turn.workload;
+                return Err(self.resign(Lost::Stalled(format!("{namespace}/{name}"), STALLED)));
+            }
             match self.candidate.next(now, clock.timestamp()) {
                 ElectionStep::Read => self.read(now).await,
                 ElectionStep::Write(draft) => self.write(now, &draft).await,
@@ -216,16 +243,19 @@ impl Stand {
                         // If the handle was dropped, the lease runs out instead.
                         Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
                         () = self.leadership.check_asked_for() => {}
+                        () = self.suspects.appears(), if leads => {}
                         () = tokio::time::sleep(until.after(now)) => {}
                     }
                 }
-                ElectionStep::Resign(lost) => {
-                    self.leadership.end();
-                    self.metrics.leads(false);
-                    return Err(lost);
-                }
+                ElectionStep::Resign(lost) => return Err(self.resign(lost)),
             }
         }
+    }
+
+    fn resign(&self, lost: Lost) -> Lost {
+        self.leadership.end();
+        self.metrics.leads(false);
+        lost
     }
 
     fn now(&self) -> Moment {
@@ -247,6 +277,11 @@ impl Stand {
         match bounded(self.candidate.limit(now), self.send(draft)).await {
             Ok(stored) => {
                 self.candidate.written(now, self.now(), ElectionRecord::from(stored));
+                let noted = self.candidate.noted();
+                if !*self.leading.borrow() {
+                    self.suspects.inherited(noted.clone());
+                }
+                self.suspects.noted(noted);
                 self.leadership.renewed(now);
                 self.leading.send_replace(true);
                 self.metrics.leads(true);
@@ -342,7 +377,7 @@ mod tests {
     use tower::Service;
 
     use super::*;
-    use crate::clock::Clock;
+    use crate::{act::Turns, clock::Clock};
 
     /// An API server without a Lease, that stores what it gets; counts the writes.
     #[derive(Clone)]
@@ -382,16 +417,45 @@ mod tests {
     }
 
     async fn leader() -> (Election, Arc<AtomicUsize>) {
+        let (election, writes, _) = leader_in(&Handle::current(), Suspects::of(Turns::default())).await;
+        (election, writes)
+    }
+
+    async fn leader_in(runtime: &Handle, suspects: Suspects) -> (Election, Arc<AtomicUsize>, Leadership) {
         let writes = Arc::<AtomicUsize>::default();
         let seconds = Duration::from_secs;
         let timing = Timing::new(seconds(15), seconds(10), seconds(2)).unwrap();
         let (namespace, lease, identity) = ("ns".to_owned(), "baton".to_owned(), "one".to_owned());
         let candidacy = Candidacy { namespace, lease, identity, timing };
+        let _context = runtime.enter();
         let client = Client::new(Server(writes.clone()), "ns");
-        let mut election =
-            Election::stand(client, candidacy, Leadership::new(timing, Clock::SYSTEM), Metrics::new());
+        let leadership = Leadership::new(timing, Clock::SYSTEM);
+        let (shared, metrics) = (leadership.clone(), Metrics::new());
+        let mut election = Election::stand(runtime, client, candidacy, shared, suspects, metrics);
         election.won().await.unwrap();
-        (election, writes)
+        (election, writes, leadership)
+    }
+
+    #[test]
+    fn a_loop_that_stands_still_keeps_the_lease_and_is_noted_in_it() {
+        let apart =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let single = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let turns = Turns::default();
+        let suspects = Suspects::of(turns.clone());
+        single.block_on(async {
+            let (election, writes, leadership) = leader_in(apart.handle(), suspects.clone()).await;
+            let workload = Arc::new(("shop".to_owned(), "web".to_owned()));
+            let pass = async {
+                std::thread::sleep(Duration::from_millis(2500));
+                (writes.load(Ordering::Relaxed), suspects.noted_in_the_lease(), leadership.may_begin())
+            };
+            let (renewed, noted, leads) = turns.of(workload.clone(), &Metrics::new(), pass).await;
+            assert!(renewed >= 3, "acquired, noted and renewed: {renewed}");
+            let suspect = Suspect { workload: (*workload).clone(), ends: 1 };
+            assert!(leads && noted == Some(suspect), "{noted:?}");
+            election.release().await;
+        });
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

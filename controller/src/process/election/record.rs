@@ -9,6 +9,11 @@ use k8s_openapi::{
 };
 use kube::{ResourceExt, core::ObjectMeta};
 
+use super::suspect::Suspect;
+
+/// The annotation with the leader's [`Suspect`].
+pub(crate) const SUSPECT: &str = "baton.rs/suspect";
+
 /// The Lease at one resourceVersion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ElectionRecord {
@@ -22,6 +27,8 @@ pub(super) struct ElectionRecord {
     pub(super) renewed: Option<Timestamp>,
     /// `leaseTransitions`.
     pub(super) transitions: i32,
+    /// The note of the leader in an annotation.
+    pub(super) suspect: Option<Suspect>,
     /// `metadata.resourceVersion`.
     pub(super) version: String,
 }
@@ -29,6 +36,7 @@ pub(super) struct ElectionRecord {
 impl From<Lease> for ElectionRecord {
     fn from(lease: Lease) -> Self {
         let version = lease.resource_version().unwrap_or_default();
+        let suspect = lease.annotations().get(SUSPECT).and_then(|text| text.parse().ok());
         let spec = lease.spec.unwrap_or_default();
         let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         Self {
@@ -37,6 +45,7 @@ impl From<Lease> for ElectionRecord {
             acquired: spec.acquire_time.map(|time| time.0),
             renewed: spec.renew_time.map(|time| time.0),
             transitions: spec.lease_transitions.unwrap_or_default(),
+            suspect,
             version,
         }
     }
@@ -50,6 +59,7 @@ pub(super) struct Draft {
     pub(super) acquired: Timestamp,
     pub(super) renewed: Timestamp,
     pub(super) transitions: i32,
+    pub(super) suspect: Option<Suspect>,
     /// The resourceVersion that the Lease has to have; absent to create it.
     pub(super) version: Option<String>,
 }
@@ -57,9 +67,12 @@ pub(super) struct Draft {
 impl Draft {
     /// The object to send. The guard is in its metadata, where the API server checks it.
     pub(super) fn lease(&self, name: &str) -> Lease {
+        // Not at the creation, which is no apply: what an apply leaves out later would stay.
+        let suspect = self.suspect.as_ref().filter(|_| self.version.is_some());
         let metadata = ObjectMeta {
             name: Some(name.to_owned()),
             resource_version: self.version.clone(),
+            annotations: suspect.map(|suspect| [(SUSPECT.to_owned(), suspect.to_string())].into()),
             ..ObjectMeta::default()
         };
         let spec = LeaseSpec {

@@ -1,13 +1,11 @@
 //! The secure metrics port: `/metrics` over HTTPS, for clients whose bearer token passes the API server's [review](reviewer).
 //!
-//! A client that reaches the port costs little: each connection is for one request and has one time limit, from the handshake to
-//! the end of the response, and their count is limited. So neither a slow client nor a broken handshake delays others. But a
-//! client that keeps all connections busy blocks Prometheus meanwhile.
+//! Neither a slow client nor a broken handshake delays others: see [`port`](super::port).
 
 mod certificate;
 mod reviewer;
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr};
 
 use axum::{
     Router,
@@ -16,29 +14,18 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use hyper::server::conn::http1;
-use hyper_util::{rt::TokioIo, service::TowerToHyperService};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-    time::{sleep, timeout},
-};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tracing::debug;
 
-use self::reviewer::Verdict;
+use self::reviewer::{Unreviewed, Verdict};
 pub(crate) use self::{
     certificate::{Certificate, CertificateError},
     reviewer::Reviewer,
 };
-use super::admin::{self, View};
-
-/// How long a connection may last. Prometheus waits as long for a scrape by default.
-const CONNECTION_LIMIT: Duration = Duration::from_secs(10);
-/// How many connections there may be at the same time.
-const CONNECTIONS: usize = 64;
-/// The largest head of a request, in bytes: a token has one or two thousand.
-const LARGEST_HEAD: usize = 32 * 1024;
+use super::{
+    admin::{self, View},
+    port,
+};
 
 /// The view, and who may read it.
 #[derive(Clone)]
@@ -55,7 +42,8 @@ pub(crate) async fn serve(
     view: View,
 ) -> io::Result<impl Future<Output = ()>> {
     let listener = TcpListener::bind(address).await?;
-    Ok(accept(listener, acceptor, router(Protected { reviewer, view })))
+    let router = router(Protected { reviewer, view });
+    Ok(port::accept(listener, router, move |stream| acceptor.accept(stream)))
 }
 
 fn router(protected: Protected) -> Router {
@@ -64,52 +52,24 @@ fn router(protected: Protected) -> Router {
 
 async fn metrics(State(Protected { reviewer, view }): State<Protected>, headers: HeaderMap) -> Response {
     match reviewer.verdict(&headers).await {
-        Some(Verdict::Allowed) => admin::metrics(State(view)).await.into_response(),
-        Some(Verdict::Unauthenticated) => {
+        Ok(Verdict::Allowed) => admin::metrics(State(view)).await.into_response(),
+        Ok(Verdict::Unauthenticated) => {
             let message = "a bearer token is needed that the API server knows\n";
             (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], message).into_response()
         }
-        Some(Verdict::Denied) => {
+        Ok(Verdict::Denied) => {
             let message = "the permission to get the non-resource URL /metrics is missing\n";
             (StatusCode::FORBIDDEN, message).into_response()
         }
-        None => {
+        Err(Unreviewed::TooMany) => {
+            let message = "there are more new tokens than are reviewed; try again later\n";
+            (StatusCode::TOO_MANY_REQUESTS, message).into_response()
+        }
+        Err(Unreviewed::Failed) => {
             let message = "can't check at the API server who may read this; see the operator's log\n";
             (StatusCode::SERVICE_UNAVAILABLE, message).into_response()
         }
     }
-}
-
-/// Accepts connections, each in a task of its own. They end with this future.
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
-    let mut connections = JoinSet::new();
-    loop {
-        while connections.try_join_next().is_some() {}
-        if connections.len() >= CONNECTIONS {
-            connections.join_next().await;
-        }
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let request = one_request(stream, acceptor.clone(), router.clone());
-                connections.spawn(timeout(CONNECTION_LIMIT, request));
-            }
-            Err(error) => {
-                // Usually there are too many open files; that takes a moment to change.
-                debug!(%error, "can't accept a connection");
-                sleep(Duration::from_secs(1)).await;
-            }
-        }
-    }
-}
-
-/// Errors aren't logged, since any client can cause them.
-async fn one_request(stream: TcpStream, acceptor: TlsAcceptor, router: Router) {
-    let Ok(stream) = acceptor.accept(stream).await else { return };
-    let served = http1::Builder::new()
-        .keep_alive(false)
-        .max_buf_size(LARGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let _ = served.await;
 }
 
 #[cfg(test)]
@@ -131,7 +91,12 @@ mod tests {
         runtime::reflector::{self, store::Writer},
     };
     use serde_json::{Value, json};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+        task::JoinSet,
+        time::timeout,
+    };
     use tokio_rustls::{
         TlsConnector,
         rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName},
@@ -143,7 +108,10 @@ mod tests {
         lock::lock,
         metrics::Metrics,
         observe::{Stores, WatchedWorkload},
-        process::readiness::Readiness,
+        process::{
+            port::{CONNECTION_LIMIT, CONNECTIONS, LARGEST_HEAD},
+            readiness::Readiness,
+        },
     };
 
     /// An API server that knows the tokens `reader` and `other`; the first may read metrics. It fails for `outage`. It records
@@ -214,7 +182,8 @@ mod tests {
             let address = listener.local_addr().unwrap();
             let mut serving = JoinSet::new();
             let router = router(Protected { reviewer, view });
-            serving.spawn(accept(listener, certificate.acceptor().unwrap(), router));
+            let acceptor = certificate.acceptor().unwrap();
+            serving.spawn(port::accept(listener, router, move |stream| acceptor.accept(stream)));
             let connector = TlsConnector::from(Arc::new(config));
             Self { address, connector, server, _serving: serving, _cache: cache }
         }
@@ -281,10 +250,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn invented_tokens_are_reviewed_at_a_rate_and_keep_no_known_client_out() {
+        let port = Port::open().await;
+        assert!(port.get_as("reader").await.starts_with("HTTP/1.1 200"));
+        let before = port.reviews();
+        let begun = std::time::Instant::now();
+        let responses =
+            join_all((0..40).map(async |number| port.get_as(&format!("invented-{number}")).await));
+        let refused = responses.await.iter().filter(|response| response.starts_with("HTTP/1.1 429")).count();
+        let reviewed = port.reviews() - before;
+        assert_eq!(refused + reviewed, 40);
+        let most = 20 + begun.elapsed().as_millis() / 200 + 1;
+        assert!(u128::try_from(reviewed).unwrap() <= most, "{reviewed} reviews");
+        assert!(port.get_as("reader").await.starts_with("HTTP/1.1 200"));
+    }
+
+    #[tokio::test]
     async fn clients_that_are_slow_or_send_no_tls_do_not_delay_others() {
         let port = Port::open().await;
         let connect = async || TcpStream::connect(port.address).await.unwrap();
-        let _silent = join_all((0..CONNECTIONS / 2).map(|_| connect())).await;
+        let _silent = join_all((0..3 * CONNECTIONS).map(|_| connect())).await;
         let mut plain = connect().await;
         plain.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();
         let response = timeout(CONNECTION_LIMIT / 2, port.get_as("reader")).await.unwrap();

@@ -3,6 +3,9 @@
 //! Two reviews, as in other components of Kubernetes that delegate this to the API server: a `TokenReview` says whose token it
 //! is, and a `SubjectAccessReview` whether that user may `get` the non-resource URL `/metrics`. Tokens aren't stored: a verdict
 //! is cached by the digest of its token.
+//!
+//! A client with invented tokens can load the API server only so much: few are reviewed at the same time, and few in a second. A
+//! token that was good before is reviewed whatever others send, so invented ones keep no scraper out that has been here.
 
 use std::{
     collections::HashMap,
@@ -35,6 +38,9 @@ const ALLOWED_FOR: Duration = Duration::from_mins(1);
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 /// How many verdicts are cached.
 const CACHED: usize = 1024;
+/// How often a token is reviewed that wasn't good before, and how many at once after a pause.
+const INTERVAL: Duration = Duration::from_millis(200);
+const BURST: u32 = 20;
 
 /// The API server's verdict on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +51,15 @@ pub(super) enum Verdict {
     Unauthenticated,
     /// The user may not read the metrics.
     Denied,
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreviewed {
+    /// The review failed, which is logged.
+    Failed,
+    /// There are more new tokens than are reviewed.
+    TooMany,
 }
 
 impl Verdict {
@@ -67,6 +82,7 @@ pub(crate) struct Reviewer {
 
 struct State {
     verdicts: Mutex<Verdicts>,
+    budget: Mutex<Budget>,
     turns: Semaphore,
     /// Whether the last review failed, so that a failure is logged once and not at each scrape.
     fails: AtomicBool,
@@ -75,17 +91,28 @@ struct State {
 impl Reviewer {
     /// A reviewer of tokens for this audience, or for the API server itself.
     pub(crate) fn new(client: Client, audience: Option<&str>) -> Self {
-        let (verdicts, turns) = (Mutex::default(), Semaphore::new(AT_ONCE));
-        let state = Arc::new(State { verdicts, turns, fails: AtomicBool::new(false) });
-        Self { client, audience: audience.map(Arc::from), state }
+        let state = State {
+            verdicts: Mutex::default(),
+            budget: Mutex::default(),
+            turns: Semaphore::new(AT_ONCE),
+            fails: AtomicBool::new(false),
+        };
+        Self { client, audience: audience.map(Arc::from), state: Arc::new(state) }
     }
 
-    /// The verdict on a request with these headers; none if the review fails, which is logged.
-    pub(super) async fn verdict(&self, headers: &HeaderMap) -> Option<Verdict> {
-        let Some(token) = bearer(headers) else { return Some(Verdict::Unauthenticated) };
-        let digest = TokenDigest::of(token);
-        if let Some(known) = lock(&self.state.verdicts).get(&digest, Instant::now()) {
-            return Some(known);
+    /// The verdict on a request with these headers.
+    pub(super) async fn verdict(&self, headers: &HeaderMap) -> Result<Verdict, Unreviewed> {
+        let Some(token) = bearer(headers) else { return Ok(Verdict::Unauthenticated) };
+        let (digest, now) = (TokenDigest::of(token), Instant::now());
+        let was_good = {
+            let verdicts = lock(&self.state.verdicts);
+            if let Some(known) = verdicts.get(&digest, now) {
+                return Ok(known);
+            }
+            verdicts.was_good(&digest)
+        };
+        if !was_good && !lock(&self.state.budget).spend(now) {
+            return Err(Unreviewed::TooMany);
         }
         let reviewed = bounded(LIMIT, async {
             // It is never closed, so there is no error.
@@ -96,11 +123,11 @@ impl Reviewer {
             Ok(verdict) => {
                 self.state.fails.store(false, Ordering::Relaxed);
                 lock(&self.state.verdicts).insert(digest, verdict, Instant::now());
-                Some(verdict)
+                Ok(verdict)
             }
             Err(error) => {
                 self.log(&error);
-                None
+                Err(Unreviewed::Failed)
             }
         }
     }
@@ -182,15 +209,37 @@ impl Verdicts {
         self.0.get(token).filter(|(_, until)| now < *until).map(|(verdict, _)| *verdict)
     }
 
+    /// Whether the last verdict on the token was good, even if it doesn't hold any more.
+    fn was_good(&self, token: &TokenDigest) -> bool {
+        self.0.get(token).is_some_and(|(verdict, _)| *verdict == Verdict::Allowed)
+    }
+
+    /// The oldest verdict makes room, a refusal before a permission: so invented tokens don't displace good ones.
     fn insert(&mut self, token: TokenDigest, verdict: Verdict, now: Instant) {
-        if self.0.len() >= CACHED {
-            self.0.retain(|_, (_, until)| now < *until);
-        }
-        // So many tokens in so short a time aren't real. Real ones are reviewed again.
-        if self.0.len() >= CACHED {
-            self.0.clear();
+        if self.0.len() >= CACHED && !self.0.contains_key(&token) {
+            let oldest =
+                self.0.iter().min_by_key(|(_, (verdict, until))| (*verdict == Verdict::Allowed, *until));
+            if let Some(oldest) = oldest.map(|(token, _)| *token) {
+                self.0.remove(&oldest);
+            }
         }
         self.0.insert(token, (verdict, now + verdict.holds_for()));
+    }
+}
+
+/// The reviews that new tokens may still have: since when one is due, at first since long ago.
+#[derive(Default)]
+struct Budget(Option<Instant>);
+
+impl Budget {
+    /// Whether there is one; it is spent then.
+    fn spend(&mut self, now: Instant) -> bool {
+        let due = self.0.max(now.checked_sub(INTERVAL * (BURST - 1))).unwrap_or(now);
+        let may = due <= now;
+        if may {
+            self.0 = Some(due + INTERVAL);
+        }
+        may
     }
 }
 
@@ -267,10 +316,35 @@ mod tests {
             verdicts.insert(TokenDigest::of(&number.to_string()), Verdict::Unauthenticated, now);
             assert!(verdicts.0.len() <= CACHED, "{}", verdicts.0.len());
         }
-        // The old ones make room for a new one.
-        let later = now + REFUSED_FOR;
-        let allowed = TokenDigest::of("allowed");
-        verdicts.insert(allowed, Verdict::Allowed, later);
-        assert_eq!(verdicts.get(&allowed, later), Some(Verdict::Allowed));
+    }
+
+    #[test]
+    fn invented_tokens_displace_the_oldest_of_each_other_and_no_good_one() {
+        let (now, mut verdicts) = (Instant::now(), Verdicts::default());
+        let token = |number: usize| TokenDigest::of(&number.to_string());
+        let good = TokenDigest::of("good");
+        verdicts.insert(good, Verdict::Allowed, now);
+        for number in 0..CACHED {
+            let at = now + Duration::from_millis(number.try_into().unwrap());
+            verdicts.insert(token(number), Verdict::Unauthenticated, at);
+        }
+        assert_eq!(verdicts.get(&token(0), now), None);
+        assert_eq!(verdicts.get(&token(1), now), Some(Verdict::Unauthenticated));
+        assert_eq!(verdicts.get(&good, now), Some(Verdict::Allowed));
+        let later = now + ALLOWED_FOR;
+        assert!(verdicts.get(&good, later).is_none() && verdicts.was_good(&good), "reviewed before others");
+        verdicts.insert(good, Verdict::Denied, later);
+        assert!(!verdicts.was_good(&good));
+    }
+
+    #[test]
+    fn new_tokens_have_a_rate() {
+        let now = Instant::now();
+        let mut budget = Budget::default();
+        let later = now + Duration::from_mins(1);
+        let spent = (0..100).filter(|_| budget.spend(later)).count();
+        assert_eq!(spent, usize::try_from(BURST).unwrap());
+        assert!(!budget.spend(later + INTERVAL / 2));
+        assert!(budget.spend(later + INTERVAL) && !budget.spend(later + INTERVAL));
     }
 }

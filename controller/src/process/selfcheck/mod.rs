@@ -108,13 +108,17 @@ impl SelfCheck {
             if findings != logged {
                 findings.iter().for_each(log);
             }
-            let obstacles: Vec<_> =
-                findings.iter().filter(|finding| finding.is_obstacle()).map(ToString::to_string).collect();
+            let obstacles: Vec<_> = findings
+                .iter()
+                .filter(|finding| finding.is_obstacle())
+                .map(|finding| finding.about)
+                .collect();
             if obstacles.is_empty() {
                 readiness.open(Gate::SelfCheck);
                 return;
             }
-            readiness.close(Gate::SelfCheck, obstacles.join("\n"));
+            let reason = format!("the self-check has findings: {}; see the log", obstacles.join(", "));
+            readiness.close(Gate::SelfCheck, reason);
             debug!(?pause, "the self-check is repeated");
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSES.1);

@@ -1,0 +1,138 @@
+//! The loop: starts a pass for each Workload when the [queue](crate::act::queue::Queue) says so.
+
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::{Stream, StreamExt as _};
+use kube::{
+    ResourceExt as _,
+    runtime::reflector::{ObjectRef, Store},
+};
+use tokio::task::{JoinError, JoinSet};
+use tracing::{Instrument as _, info_span, instrument::WithSubscriber as _, warn};
+
+use crate::{
+    act::{
+        Context,
+        pace::{Key, WorkloadPace},
+        reconcile,
+    },
+    causes::with_causes,
+    clock::now,
+    metrics::ReconcileOutcome,
+    observe::WatchedWorkload,
+    process::election::{Suspect, Suspects},
+    report::put_last_event,
+};
+
+/// Reconciles each Workload that is `touched`, and all of them at each item of `again`. Ends once it is shut down and the last pass
+/// has ended; passes end with it if it is dropped.
+pub(super) async fn passes(
+    mut touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Unpin,
+    again: impl Stream<Item = ()>,
+    workloads: Store<WatchedWorkload>,
+    suspects: Suspects,
+    context: Arc<Context>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let (mut again, mut shutdown) = (pin!(again), pin!(shutdown));
+    let mut running = JoinSet::new();
+    loop {
+        while let Some(key) = context.queue(|queue| queue.next(now())) {
+            if let Some(workload) = workloads.get(&ObjectRef::new(&key.1).within(&key.0)) {
+                let pass = pass(key, workload, suspects.clone(), context.clone());
+                running.spawn(pass.with_current_subscriber());
+            } else {
+                // The Workload was deleted between its change and its pass.
+                context.forget(&key.0, &key.1);
+                context.queue(|queue| queue.ended(&key, None));
+            }
+        }
+        let wake = context.queue(|queue| queue.wake());
+        tokio::select! {
+            () = &mut shutdown => break,
+            Some(workload) = touched.next() => {
+                let namespace = workload.namespace.unwrap_or_default();
+                context.queue(|queue| queue.add(Arc::new((namespace, workload.name)), now()));
+            }
+            Some(()) = again.next() => {
+                for workload in workloads.state() {
+                    let key = (workload.namespace().unwrap_or_default(), workload.name_any());
+                    context.queue(|queue| queue.add(Arc::new(key), now()));
+                }
+            }
+            Some(ended) = running.join_next() => finish(ended, &context),
+            () = context.slot_is_free() => {}
+            () = until(wake) => {}
+        }
+    }
+    while let Some(ended) = running.join_next().await {
+        finish(ended, &context);
+    }
+}
+
+/// Waits until this moment; without one, forever.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A pass that is counted, and timed once the caches are filled. Returns how soon the next one is due, if it is.
+async fn pass(
+    key: Arc<Key>,
+    workload: Arc<WatchedWorkload>,
+    suspects: Suspects,
+    context: Arc<Context>,
+) -> (Arc<Key>, Option<Duration>) {
+    context.ready().await;
+    let begun = Instant::now();
+    let span = info_span!("reconciling object", object.ref = %ObjectRef::from_obj(&*workload));
+    let reconciled =
+        context.turns.of(key.clone(), &context.metrics, Box::pin(reconcile(workload.clone(), &context)));
+    let result = suspects.during(&key, reconciled.instrument(span)).await;
+    let outcome = result.as_ref().map_or(Some(ReconcileOutcome::Failed), |passed| passed.outcome);
+    if let Some(outcome) = outcome {
+        context.metrics.reconciled(outcome, begun.elapsed());
+    }
+    let next = match result {
+        Ok(passed) => passed.next,
+        Err(error) => {
+            let reference = ObjectRef::from_obj(&*workload);
+            warn!(workload = %reference, error = with_causes(&error), "reconcile failed; Baton retries");
+            Some(context.record(&*workload, WorkloadPace::pass_failed))
+        }
+    };
+    (key, next)
+}
+
+/// Reports the Workload that is put last, since the last leader ended in its pass.
+pub(super) async fn report_last(suspect: Suspect, workloads: Store<WatchedWorkload>, context: Arc<Context>) {
+    let (Suspect { workload, ends }, pause) = (&suspect, suspect.pause());
+    let (namespace, name) = workload;
+    warn!(
+        namespace,
+        name,
+        ends,
+        ?pause,
+        "the last leader ended during a pass of this Workload, which comes last"
+    );
+    // Its spec isn't read here: that may be what ends processes.
+    if let Some(workload) = workloads.get(&ObjectRef::new(name).within(namespace)) {
+        context.publish(&*workload, &put_last_event(*ends)).await;
+    }
+}
+
+/// A pass has ended. A panic in it, which is a bug, goes on here.
+fn finish(ended: Result<(Arc<Key>, Option<Duration>), JoinError>, context: &Context) {
+    match ended {
+        Ok((key, next)) => context.queue(|queue| queue.ended(&key, next.map(|next| now() + next))),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // Only what drops all passes cancels one.
+        Err(_) => {}
+    }
+}

@@ -1,0 +1,88 @@
+//! One namespace doesn't delay another.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use baton_e2e::{Operator, OperatorOptions, Place, scenarios, workload};
+use baton_testbed::{Action, Cluster, Proxy, eventually};
+use futures::future::join_all;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::ListParams;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+scenarios! { slow_responses_in_one_namespace_do_not_delay_another }
+
+/// Several times as many as have a pass at the same time.
+const SLOW: usize = 64;
+/// As long as the API server waits for a webhook at most.
+const DELAY: Duration = Duration::from_secs(30);
+/// How long an edit may take; most of it is the machine's.
+const SOON: Duration = Duration::from_secs(2);
+
+async fn apply(place: &Place, name: &str, image: &str) {
+    let containers = json!([{"name": "app", "image": image}]);
+    let spec = json!({"replicas": 0, "template": {"spec": {"containers": containers}}});
+    place.apply_as("user", &workload(name, &spec)).await.unwrap();
+}
+
+/// Waits until so many Deployments run this image.
+async fn run(place: &Place, count: usize, image: &str) {
+    eventually(&format!("{count} Deployments running {image}"), async || {
+        let all = place.api::<Deployment>().list(&ListParams::default()).await.unwrap();
+        let images = all
+            .into_iter()
+            .filter_map(|deployment| deployment.spec?.template.spec?.containers.into_iter().next()?.image);
+        match images.filter(|own| own == image).count() {
+            running if running == count => Ok(()),
+            running => Err(running),
+        }
+    })
+    .await;
+}
+
+async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) {
+    let slow = Place::new(&cluster, "slow").await.unwrap();
+    let other = Place::new(&cluster, "other").await.unwrap();
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let (delays, deployments) =
+        (is_slow.clone(), format!("/apis/apps/v1/namespaces/{}/deployments/", slow.ns()));
+    let proxy = Proxy::start(&cluster, move |request| {
+        let is_delayed = request.write.is_some() && request.path.starts_with(&deployments);
+        if is_delayed && delays.load(Ordering::Relaxed) { Action::Delay(DELAY) } else { Action::Forward }
+    })
+    .await
+    .unwrap();
+    let options = OperatorOptions {
+        namespace: Some(format!("{},{}", slow.ns(), other.ns())),
+        by_way_of: Some(proxy.route()),
+        ..OperatorOptions::default()
+    };
+    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let apply_slow = async |image: &'static str| {
+        let names: Vec<String> = (0..SLOW).map(|number| format!("w{number}")).collect();
+        join_all(names.iter().map(|name| apply(&slow, name, image))).await;
+    };
+    apply_slow("app:1").await;
+    apply(&other, "web", "app:1").await;
+    run(&slow, SLOW, "app:1").await;
+    run(&other, 1, "app:1").await;
+
+    is_slow.store(true, Ordering::Relaxed);
+    apply_slow("app:2").await;
+    sleep(Duration::from_secs(2)).await;
+    for version in 2..8 {
+        let image = format!("app:{version}");
+        let begun = Instant::now();
+        apply(&other, "web", &image).await;
+        run(&other, 1, &image).await;
+        let took = begun.elapsed();
+        assert!(took < SOON, "the edit was applied after {took:?}");
+        sleep(Duration::from_secs(4)).await;
+    }
+}
