@@ -2,6 +2,17 @@
 
 use std::error::Error;
 
+use baton_apply::{ApiError, LiveObject, Obstacle, PreparedWrite};
+
+/// Why the API server refused a write, with the fields of other managers that are in the way.
+pub fn why_refused(error: &ApiError, write: &PreparedWrite, live: Option<&LiveObject>) -> String {
+    let message = with_causes(error);
+    match &*Obstacle::of(error, write, live) {
+        [] => message,
+        obstacles => format!("{message}. {}", Obstacle::describe(obstacles)),
+    }
+}
+
 /// The error's message and those of its causes, separated by colons; a cause that its effect quotes isn't repeated.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
