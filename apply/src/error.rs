@@ -6,10 +6,12 @@ use kube::core::{ApiResource, Status, response::StatusDetails};
 
 use crate::{Change, Request, Target};
 
+use crate::quoted::without_secrets;
+
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The API server responded with a failure; its message is passed on unchanged.
+    /// The API server responded with a failure; its message is passed on without [secret](crate::Secrecy) values.
     #[error("{}", .0.message)]
     Response(Box<Status>),
     /// No response within the time limit.
@@ -138,7 +140,7 @@ pub async fn bounded<T>(
 ) -> Result<T, ApiError> {
     match tokio::time::timeout(limit, request).await {
         Err(_) => Err(ApiError::Timeout(limit)),
-        Ok(Err(kube::Error::Api(status))) => Err(ApiError::Response(status)),
+        Ok(Err(kube::Error::Api(status))) => Err(ApiError::Response(without_secrets(status))),
         Ok(Err(error)) => Err(ApiError::Client(error)),
         Ok(Ok(response)) => Ok(response),
     }

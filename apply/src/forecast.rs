@@ -15,13 +15,13 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use crate::{
-    Change, FieldPath, LiveObject, NoSchema, Request, Schemas,
+    Change, FieldPath, LiveObject, NoSchema, Request, Schemas, Secrecy,
     find::find,
     leftovers::{Changing, First},
-    object::entries,
+    repeat::Repeat,
     scratch::with_arena,
-    shown::shown,
-    spelling::{has_only_zeros_more, unstored},
+    spelling::unstored,
+    stored_form::stored_form,
 };
 
 /// What a request will do.
@@ -58,16 +58,16 @@ pub struct Conflict {
     pub operation: Operation,
     /// The subresource that it wrote through, such as `scale`; absent for the object itself.
     pub subresource: Option<String>,
-    /// The live value, [without secrets](shown).
+    /// The live value, [without secrets](Secrecy::shown).
     pub live: Option<String>,
     /// The value in the intent, without secrets.
     pub intended: Option<String>,
 }
 
 impl Conflicts {
-    fn new(conflicts: &predict::Conflicts<'_>, live: Value<'_>, intent: Value<'_>) -> Self {
+    fn new(conflicts: &predict::Conflicts<'_>, secrecy: Secrecy, live: Value<'_>, intent: Value<'_>) -> Self {
         let conflict = |&updater::Conflict { manager, path }: &updater::Conflict<'_, ManagerId<'_>>| {
-            let at = |object| find(path, object).map(|value| shown(path, value));
+            let at = |object| find(path, object).map(|value| secrecy.shown(path, value));
             Conflict {
                 path: path.into(),
                 manager: manager.manager.to_owned(),
@@ -98,6 +98,9 @@ pub struct PredictedObject {
     pub certainty: Certainty,
     /// What changes, and for which managers.
     pub effects: Effects,
+    /// Whether the apply needn't be sent: no value changes, only the owners of values that the server doesn't store, such as `value: ""`,
+    /// and the times and order of the entries of `managedFields`.
+    pub is_repeat: bool,
     /// The time that the write was predicted for.
     pub at: Timestamp,
 }
@@ -142,7 +145,7 @@ pub struct Take {
     pub path: FieldPath,
     /// The manager that owned it.
     pub manager: String,
-    /// The value before, [without secrets](shown).
+    /// The value before, [without secrets](Secrecy::shown).
     pub old: Option<String>,
     /// The value afterwards, without secrets; `None` if the field is gone.
     pub new: Option<String>,
@@ -246,32 +249,38 @@ impl Schemas {
         apply: Apply<'_>,
     ) -> Result<(Forecast, Option<First>), ForecastError> {
         let alone = |forecast| Ok((forecast, None));
+        let secrecy = Secrecy::of(&request.target.resource);
         let resource = self.resource(&request.target.resource)?;
         let before = live.map(|live| readable("live object", live.value(arena))).transpose()?;
         let intent = readable("intent", Value::from_json(arena, body))?;
         if before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
             return alone(Forecast::NoOp);
         }
-        let prediction = match resource.predict_values(arena, before, intent, apply) {
+        let mut prediction = match resource.predict_values(arena, before, intent, apply) {
             Ok(prediction) => prediction,
             Err(PredictError::Refused(message)) => return alone(Forecast::Refused(message)),
             Err(error) => return Err(ForecastError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
             let live = before.unwrap_or(Value::Null);
-            return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, live, intent)));
+            return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, secrecy, live, intent)));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
             return alone(Forecast::NoOp);
         }
-        let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
-        // A field in an atomic list or map has no owner of its own, so it proves nothing.
-        let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
-        let object = predicted(&prediction.stored)?;
-        if is_known && only_adds && live.is_some_and(|live| is_live_but_for_zeros(&object, live)) {
+        let copied = stored_form(arena, resource, before, &mut prediction);
+        let unstored =
+            unstored_zeros(resource, arena, &prediction, before.unwrap_or(Value::Null), apply.release);
+        let unstored = unstored.union(arena, copied);
+        let repeat = before
+            .filter(|_| prediction.certainty == Certainty::ModuloDefaulting)
+            .and_then(|before| Repeat::of(arena, before, &prediction, unstored, apply.manager));
+        if repeat == Some(Repeat::Exact) {
             return alone(Forecast::NoOp);
         }
-        let effects = effects(resource, arena, &prediction, before.unwrap_or(Value::Null), apply);
+        let object = predicted(&prediction.stored)?;
+        let effects =
+            effects(arena, &prediction, secrecy, before.unwrap_or(Value::Null), unstored, apply.manager);
         let first = live.zip(before).filter(|_| !effects.change_nothing()).and_then(|(live, before)| {
             let changing = Changing {
                 resource,
@@ -284,7 +293,14 @@ impl Schemas {
             changing.first(arena, request)
         });
         let (changed, certainty) = (prediction.changed, prediction.certainty);
-        let stored = PredictedObject { object, changed, certainty, effects, at: apply.now };
+        let stored = PredictedObject {
+            object,
+            changed,
+            certainty,
+            effects,
+            is_repeat: repeat.is_some(),
+            at: apply.now,
+        };
         Ok((Forecast::Stored(Box::new(stored)), first))
     }
 
@@ -309,6 +325,7 @@ impl Schemas {
                 changed: stored.changed,
                 certainty: stored.certainty,
                 effects: Effects::default(),
+                is_repeat: false,
                 at: write.now,
             }))),
             Err(refusal) => Ok(Forecast::Refused(refusal.to_string())),
@@ -325,31 +342,18 @@ fn predicted(stored: &Stored<'_>) -> Result<LiveObject, ForecastError> {
     readable("predicted object", object.map_err(|error| ValueError::NotJson(error.to_string())))
 }
 
-/// Whether a predicted object differs from the live one only in zero values that are absent there and have the same owners. The
-/// server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an apply repeats the one
-/// before. Times aren't compared, since a write that isn't stored changes none.
-fn is_live_but_for_zeros(predicted: &LiveObject, live: &LiveObject) -> bool {
-    fn owners<'a>(arena: &'a Arena, object: &'a LiveObject) -> Vec<Value<'a>> {
-        let object = object.value(arena).unwrap_or(Value::Null);
-        entries(object).iter().map(|entry| entry.with(arena, &["time"], None)).collect()
-    }
-    let arena = Arena::new();
-    let (after, before) = (owners(&arena, predicted), owners(&arena, live));
-    let owners_stay = after.len() == before.len() && after.iter().all(|entry| before.contains(entry));
-    owners_stay && has_only_zeros_more(predicted.as_json(), live.as_json())
-}
-
+/// The effects of an apply by this manager. Zeros that the server doesn't store, `unstored`, are neither set nor taken over.
 fn effects<'a>(
-    resource: Resource<'a>,
     arena: &'a Arena,
     prediction: &Prediction<'a>,
+    secrecy: Secrecy,
     before: Value<'a>,
-    Apply { manager: writer, release, .. }: Apply<'_>,
+    unstored: FieldSet<'a>,
+    writer: &str,
 ) -> Effects {
     let (comparison, after) = (prediction.comparison, prediction.stored.object);
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
-    let sets = sets.paths(arena);
-    let is_dropped = unstored_zeros(resource, arena, &sets, before, after, release);
+    let sets = sets.difference(arena, unstored).paths(arena);
     // A field that is applied as null is removed.
     let is_null = |path: &Path<'_>| find(*path, after).is_some_and(|value| value.is_null());
     let (nulls, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_null);
@@ -364,12 +368,12 @@ fn effects<'a>(
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {
         for (manager, paths) in by_manager(arena, lost, writer) {
-            for path in paths.paths(arena) {
+            for path in paths.difference(arena, unstored).paths(arena) {
                 let take = Take {
                     path: path.into(),
                     manager: manager.to_owned(),
-                    old: find(path, before).map(|value| shown(path, value)),
-                    new: find(path, after).map(|value| shown(path, value)),
+                    old: find(path, before).map(|value| secrecy.shown(path, value)),
+                    new: find(path, after).map(|value| secrecy.shown(path, value)),
                 };
                 // A manager may own it twice, by an apply and by an update.
                 if !takes.contains(&take) {
@@ -379,25 +383,26 @@ fn effects<'a>(
         }
     }
     Effects {
-        sets: owned(sets.into_iter().filter(|path| !is_identity(*path) && !is_dropped.contains(path))),
+        sets: owned(sets.into_iter().filter(|path| !is_identity(*path))),
         removes: owned(topmost(removed.paths(arena).into_iter().map(gone).collect())),
         takes,
         releases: owned(kept.paths(arena)),
     }
 }
 
-/// The paths among these that get a zero that the server doesn't store.
+/// The fields that the live object lacks, and that get a zero that the server doesn't store.
 fn unstored_zeros<'a>(
     resource: Resource<'a>,
     arena: &'a Arena,
-    paths: &[Path<'a>],
+    prediction: &Prediction<'a>,
     before: Value<'a>,
-    after: Value<'a>,
     release: Release,
 ) -> FieldSet<'a> {
-    let is_zero = |path: &&Path<'a>| find(**path, after).is_some_and(|value| is_zero(value));
-    let zeros = paths.iter().filter(is_zero).filter(|path| find(**path, before).is_none());
-    let zeros = FieldSet::of_paths(arena, zeros.copied());
+    let after = prediction.stored.object;
+    let is_zero = |path: &Path<'a>| find(*path, after).is_some_and(is_zero);
+    let added = prediction.comparison.added.leaves(arena).paths(arena).into_iter();
+    let zeros = added.filter(is_zero).filter(|path| find(*path, before).is_none());
+    let zeros = FieldSet::of_paths(arena, zeros);
     if zeros.is_empty() {
         return zeros;
     }

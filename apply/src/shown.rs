@@ -1,56 +1,150 @@
 //! Which values may be shown in a status, an Event or a log.
 //!
-//! Names of fields aren't secret; values may be. Environment variables, arguments of programs and headers of
-//! probes are never shown, and neither is client-side apply's copy of a whole object, which contains all of them.
+//! Names of fields aren't secret; values may be. Never shown are the data of a Secret, environment variables, arguments of programs,
+//! headers of probes, options of volume drivers, and annotations that hold whole objects, such as client-side apply's copy.
 
 use baton_merge::{
     fieldpath::{Path, PathElement},
     value::Value,
 };
+use kube::core::ApiResource;
 use serde_json::Value as Json;
 
-use crate::ownership::LAST_APPLIED;
+use crate::{ownership::LAST_APPLIED, spelled::Step};
 
-/// Stands for a value that isn't shown.
-const HIDDEN: &str = "(hidden)";
+const HIDDEN: &str = Secrecy::HIDDEN;
 /// How many characters of a value are shown.
 const LONGEST: usize = 80;
 /// Lists of values, any of which may be a password or a token.
 const SECRETIVE_LISTS: [&str; 4] = ["env", "httpHeaders", "args", "command"];
+/// Structs and the maps in them that drivers of volumes read, passwords among them.
+const SECRETIVE_MAPS: [(&str, &str); 2] = [("csi", "volumeAttributes"), ("flexVolume", "options")];
+/// The maps of a Secret that hold its data.
+const SECRET_DATA: [&str; 2] = ["data", "stringData"];
+/// How text that is JSON, or compressed and in base64, begins.
+const WHOLE_OBJECTS: [&str; 3] = ["{", "[", "H4sI"];
 
-/// A value for messages: as JSON, shortened if it is long, with values that may be secret left out.
-pub fn shown(path: Path<'_>, value: Value<'_>) -> String {
-    if is_secretive(path, value) {
-        return HIDDEN.to_owned();
+/// Whether the values of a kind are secret as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrecy {
+    /// Only those of environment variables, arguments and the like.
+    Usual,
+    /// Also the data: the kind is `Secret`.
+    Secret,
+}
+
+impl Secrecy {
+    /// Stands for a value that isn't shown.
+    pub const HIDDEN: &str = "(hidden)";
+
+    /// That of a kind.
+    pub fn of(kind: &ApiResource) -> Self {
+        Self::of_kind(&kind.group, &kind.kind)
     }
-    shortened(&without_secrets(value.to_json()).to_string())
-}
 
-/// Whether a path leads to or into a list that may contain secrets. A label named `env` isn't a list.
-fn is_secretive(path: Path<'_>, value: Value<'_>) -> bool {
-    let elements = path.elements();
-    let is_list =
-        |list: &PathElement<'_>| matches!(list, PathElement::Field(name) if SECRETIVE_LISTS.contains(name));
-    let into_list =
-        elements.windows(2).any(|pair| is_list(&pair[0]) && !matches!(pair[1], PathElement::Field(_)));
-    let at_list = elements.last().is_some_and(is_list) && value.as_list().is_some();
-    into_list || at_list || elements.contains(&PathElement::Field(LAST_APPLIED))
-}
+    /// That of a kind, by its group and name.
+    pub fn of_kind(group: &str, kind: &str) -> Self {
+        if group.is_empty() && kind == "Secret" { Self::Secret } else { Self::Usual }
+    }
 
-fn without_secrets(value: Json) -> Json {
-    match value {
-        Json::Array(items) => items.into_iter().map(without_secrets).collect(),
-        Json::Object(members) => {
-            let member = |(name, value): (String, Json)| {
-                let hidden =
-                    (SECRETIVE_LISTS.contains(&name.as_str()) && value.is_array()) || name == LAST_APPLIED;
-                let value = if hidden { HIDDEN.into() } else { without_secrets(value) };
-                (name, value)
-            };
-            members.into_iter().map(member).collect()
+    /// Whether an annotation isn't shown, because it may hold a whole object.
+    pub fn hides_annotation(self, name: &str, text: &str) -> bool {
+        name == LAST_APPLIED || holds_an_object(text)
+    }
+
+    /// A value for messages: as JSON, shortened if it is long, with values that may be secret left out.
+    pub fn shown(self, path: Path<'_>, value: Value<'_>) -> String {
+        let elements = path.elements();
+        if (1..=elements.len()).any(|end| self.hides(&elements[..end], elements.get(end), value)) {
+            return HIDDEN.to_owned();
         }
-        scalar => scalar,
+        let names: Vec<&str> = elements.iter().map(name_of).collect();
+        shortened(&self.without_secrets(&names, value.to_json()).to_string())
     }
+
+    /// Whether what is at these elements isn't shown. The next element tells a list from a map; at the end of the path, the value does.
+    fn hides(self, elements: &[PathElement<'_>], next: Option<&PathElement<'_>>, value: Value<'_>) -> bool {
+        let names: Vec<&str> = elements.iter().map(name_of).collect();
+        let is_list = match next {
+            Some(next) => !matches!(next, PathElement::Field(_)),
+            None => value.as_list().is_some(),
+        };
+        let text = value.as_str().filter(|_| next.is_none());
+        self.hides_names(&names, is_list, text)
+    }
+
+    /// The same by the names of the fields; an item of a list has none.
+    fn hides_names(self, names: &[&str], is_list: bool, text: Option<&str>) -> bool {
+        let Some((name, around)) = names.split_last() else { return false };
+        let parent = around.last().copied().unwrap_or_default();
+        (is_list && SECRETIVE_LISTS.contains(name))
+            || SECRETIVE_MAPS.contains(&(parent, name))
+            || *name == LAST_APPLIED
+            || (parent == "annotations" && text.is_some_and(|text| self.hides_annotation(name, text)))
+            || (self == Self::Secret && around.is_empty() && SECRET_DATA.contains(name))
+    }
+
+    /// Whether the value of a field isn't shown, by its path as the server spells it.
+    pub(crate) fn hides_spelled(self, steps: &[Step<'_>]) -> bool {
+        let name = |step: &Step<'_>| match *step {
+            Step::Name(name) => name.to_owned(),
+            Step::InBrackets(key) => {
+                if step.is_index() {
+                    String::new()
+                } else {
+                    key.to_owned()
+                }
+            }
+        };
+        let names: Vec<String> = steps.iter().map(name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let is_list = |end: usize| steps.get(end).is_none_or(|next| next.is_index());
+        (1..=names.len()).any(|end| self.hides_names(&names[..end], is_list(end), None))
+    }
+
+    /// Whether a dump of a struct, as JSON or as Go prints it, has a field whose values aren't shown.
+    pub(crate) fn may_be_in_dump(dump: &str) -> bool {
+        let dump = dump.to_lowercase();
+        let maps = SECRETIVE_MAPS.iter().map(|(_, map)| *map);
+        let mut names = SECRETIVE_LISTS.into_iter().chain(maps).chain([LAST_APPLIED]).map(str::to_lowercase);
+        dump.contains('{')
+            && names.any(|name| dump.contains(&format!("{name}\":")) || dump.contains(&format!("{name}:")))
+    }
+
+    /// A value at these names, with the values in it that may be secret left out.
+    fn without_secrets(self, names: &[&str], value: Json) -> Json {
+        match value {
+            Json::Array(items) => {
+                let names = [names, &[""]].concat();
+                items.into_iter().map(|item| self.without_secrets(&names, item)).collect()
+            }
+            Json::Object(members) => {
+                let member = |(name, value): (String, Json)| {
+                    let names = [names, &[name.as_str()]].concat();
+                    let value = if self.hides_names(&names, value.is_array(), value.as_str()) {
+                        HIDDEN.into()
+                    } else {
+                        self.without_secrets(&names, value)
+                    };
+                    (name, value)
+                };
+                members.into_iter().map(member).collect()
+            }
+            scalar => scalar,
+        }
+    }
+}
+
+fn name_of<'p>(element: &PathElement<'p>) -> &'p str {
+    match element {
+        PathElement::Field(name) => name,
+        _ => "",
+    }
+}
+
+/// Whether the text of an annotation may be a copy of an object, as many tools keep one.
+fn holds_an_object(text: &str) -> bool {
+    WHOLE_OBJECTS.iter().any(|start| text.trim_start().starts_with(start))
 }
 
 fn shortened(text: &str) -> String {
@@ -67,9 +161,13 @@ mod tests {
 
     use super::*;
 
-    fn shown_at(elements: &[PathElement<'_>], value: &Json) -> String {
+    fn shown_of(secrecy: Secrecy, elements: &[PathElement<'_>], value: &Json) -> String {
         let arena = Arena::new();
-        shown(Path::new(elements), Value::from_json(&arena, value).unwrap())
+        secrecy.shown(Path::new(elements), Value::from_json(&arena, value).unwrap())
+    }
+
+    fn shown_at(elements: &[PathElement<'_>], value: &Json) -> String {
+        shown_of(Secrecy::Usual, elements, value)
     }
 
     const CONTAINERS: PathElement<'static> = PathElement::Field("containers");
@@ -81,6 +179,24 @@ mod tests {
     fn a_value_is_shown_as_json() {
         assert_eq!(shown_at(&[CONTAINERS, APP, PathElement::Field("image")], &json!("app:1")), r#""app:1""#);
         assert_eq!(shown_at(&[PathElement::Field("replicas")], &json!(3)), "3");
+    }
+
+    #[test]
+    fn the_data_of_a_secret_is_hidden_and_that_of_another_kind_is_not() {
+        let secret =
+            json!({"data": {"password": "aHVudGVyMg=="}, "stringData": {"pin": 1234}, "type": "Opaque"});
+        for top in SECRET_DATA {
+            let path = [PathElement::Field(top), PathElement::Field("password")];
+            for depth in 1..=2 {
+                assert_eq!(shown_of(Secrecy::Secret, &path[..depth], &json!("hunter2")), HIDDEN);
+            }
+            assert_eq!(shown_of(Secrecy::Usual, &path, &json!("shown")), r#""shown""#);
+        }
+        let text = shown_of(Secrecy::Secret, &[], &secret);
+        assert_eq!(text, r#"{"data":"(hidden)","stringData":"(hidden)","type":"Opaque"}"#);
+        assert_eq!(Secrecy::of_kind("", "Secret"), Secrecy::Secret);
+        assert_eq!(Secrecy::of_kind("example.org", "Secret"), Secrecy::Usual);
+        assert_eq!(Secrecy::of_kind("", "ConfigMap"), Secrecy::Usual);
     }
 
     #[test]
@@ -119,12 +235,26 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_of_client_side_apply_is_hidden() {
+    fn what_a_volume_driver_gets_is_hidden() {
+        let volume = [PathElement::Field("volumes"), APP];
+        let csi = json!({"csi": {"driver": "d", "volumeAttributes": {"password": "hunter2"}}});
+        assert_eq!(shown_at(&volume, &csi), r#"{"csi":{"driver":"d","volumeAttributes":"(hidden)"}}"#);
+        let options = ["flexVolume", "options", "password"].map(PathElement::Field);
+        assert_eq!(shown_at(&[&volume[..], &options].concat(), &json!("hunter2")), HIDDEN);
+    }
+
+    #[test]
+    fn annotations_that_hold_objects_are_hidden() {
         let annotations = [PathElement::Field("metadata"), PathElement::Field("annotations")];
         let text = shown_at(&annotations, &json!({LAST_APPLIED: "hunter2", "note": "x"}));
         assert_eq!(text, format!(r#"{{"{LAST_APPLIED}":"(hidden)","note":"x"}}"#));
-        let path = [annotations[0], annotations[1], PathElement::Field(LAST_APPLIED)];
-        assert_eq!(shown_at(&path, &json!("hunter2")), HIDDEN);
+        let at = |name, value: &str| {
+            shown_at(&[annotations[0], annotations[1], PathElement::Field(name)], &json!(value))
+        };
+        assert_eq!(at(LAST_APPLIED, "hunter2"), HIDDEN);
+        assert_eq!(at("kapp.k14s.io/original", r#"{"kind":"Secret","data":{"a":"aHVudGVyMg=="}}"#), HIDDEN);
+        assert_eq!(at("objectset.rio.cattle.io/applied", "H4sIAAAAAAAA/4yPQUvE"), HIDDEN);
+        assert_eq!(at("note", "x"), r#""x""#);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use baton_merge::{
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, find::find, object::entries,
-    scratch::with_arena, shown::shown, spelling::is_filled_in,
+    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, Secrecy, find::find,
+    object::entries, scratch::with_arena, spelling::is_filled_in,
 };
 
 /// The result of a comparison.
@@ -33,7 +33,7 @@ pub enum Verdict {
     Mismatch(Vec<Difference>),
 }
 
-/// One difference between what was predicted and what the server returned. Values are [without secrets](shown).
+/// One difference between what was predicted and what the server returned. Values are [without secrets](Secrecy::shown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is: a path in the object, or another thing that was compared.
@@ -86,7 +86,8 @@ impl Schemas {
         let was_changed =
             base.filter(|_| effect == Effect::Stored).map(|base| base.revision() != response.revision());
         with_arena(|arena| {
-            let comparison = Comparison { resource, release: self.release(), arena };
+            let secrecy = Secrecy::of(&request.target.resource);
+            let comparison = Comparison { resource, secrecy, release: self.release(), arena };
             comparison.verdict(&predicted, base, response, was_changed)
         })
     }
@@ -132,6 +133,7 @@ impl<'p> Predicted<'p> {
 
 struct Comparison<'a> {
     resource: Resource<'a>,
+    secrecy: Secrecy,
     release: Release,
     arena: &'a Arena,
 }
@@ -245,7 +247,7 @@ impl<'a> Comparison<'a> {
         let changed = comparison.modified.union(self.arena, comparison.removed);
         let changed = if exact { changed.union(self.arena, comparison.added) } else { changed };
         let show = |path: Path<'a>, object: Value<'a>| {
-            find(path, object).map_or_else(|| NOTHING.to_owned(), |value| shown(path, value))
+            find(path, object).map_or_else(|| NOTHING.to_owned(), |value| self.secrecy.shown(path, value))
         };
         let differences = changed.leaves(self.arena).paths(self.arena).into_iter();
         let differences = differences

@@ -39,9 +39,13 @@ impl PreparedWrite {
         !self.clears.is_empty()
     }
 
-    /// Whether it certainly changes nothing, so that it needn't be sent.
+    /// Whether it needn't be sent: it certainly changes nothing, or only [repeats](PredictedObject::is_repeat) what is there.
     pub fn is_noop(&self) -> bool {
-        matches!(self.forecast, Ok(Forecast::NoOp))
+        match &self.forecast {
+            Ok(Forecast::NoOp) => true,
+            Ok(Forecast::Stored(stored)) => stored.is_repeat,
+            _ => false,
+        }
     }
 }
 

@@ -2,10 +2,21 @@
 
 use std::error::Error;
 
+use baton_apply::{ApiError, LiveObject, Obstacle, PreparedWrite};
+
 use crate::cut::cut;
 
 /// The longest line, in bytes: the API server's messages, and those of webhooks, may be as long as an object.
 const LONGEST: usize = 4096;
+
+/// Why the API server refused a write, with the fields of other managers that are in the way.
+pub fn why_refused(error: &ApiError, write: &PreparedWrite, live: Option<&LiveObject>) -> String {
+    let message = with_causes(error);
+    match &*Obstacle::of(error, write, live) {
+        [] => message,
+        obstacles => format!("{message}. {}", Obstacle::describe(obstacles)),
+    }
+}
 
 /// The error's message and those of its causes, separated by colons; a cause that its effect quotes isn't repeated. A line that is
 /// too long is cut.

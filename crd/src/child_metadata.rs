@@ -16,7 +16,8 @@ pub struct ChildMetadata {
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub labels: BTreeMap<String, String>,
 
-    /// Annotations for the child object itself, such as those that a mesh, a cost tool or Argo CD reads.
+    /// Annotations for the child object itself, such as those that a mesh, a cost tool or Argo CD reads. Baton's own,
+    /// `baton.rs/replicas-before-suspend`, is left out.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: BTreeMap<String, String>,

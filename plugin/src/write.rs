@@ -3,8 +3,8 @@
 use std::{io, sync::Arc};
 
 use baton_apply::{
-    ApiError, Applier, Effect, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request, Schemas, Tries,
-    Verdict, ownership::LAST_APPLIED,
+    ApiError, Applier, Effect, Forecast, Guard, LiveObject, Obstacle, Outcome, PreparedWrite, Request,
+    Schemas, Tries, Verdict, ownership::LAST_APPLIED,
 };
 use baton_merge::server::Certainty;
 use clap::{Args, builder::TypedValueParser};
@@ -242,7 +242,7 @@ impl Written {
                 change.rows(&stored.effects, object)
             }
             (Some(Outcome::Stored { object, effects, .. }), _) => change.rows(effects, object),
-            (_, Ok(Forecast::Conflicts(conflicts))) => Change::conflicts(conflicts, secrecy),
+            (_, Ok(Forecast::Conflicts(conflicts))) => Change::conflicts(conflicts),
             (None, Ok(Forecast::Stored(stored))) => change.rows(&stored.effects, &stored.object),
             _ => Vec::new(),
         }
@@ -274,7 +274,12 @@ impl Written {
                     (false, false) => None,
                 };
                 let result = if is_conflict { "conflict" } else { "refused" };
-                (result, Some(error.to_string()))
+                let mut message = error.to_string();
+                let obstacles = Obstacle::of(error, &self.write, self.before.as_ref());
+                if !obstacles.is_empty() {
+                    message = format!("{message}. {}", Obstacle::describe(&obstacles));
+                }
+                (result, Some(message))
             }
             Some(Outcome::Skipped | Outcome::Deleted(_) | Outcome::Failed(_)) => ("unchanged", None),
             None => self.predicted_result(),

@@ -219,7 +219,7 @@ fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>, which: Keys) ->
 
 /// Whether an item of a list has this element's keys, or is its value. An item may leave out a key that has a default; with all keys
 /// it is exact.
-fn is_item(item: Value<'_>, element: &PathElement<'_>, is_exact: bool) -> bool {
+pub(crate) fn is_item(item: Value<'_>, element: &PathElement<'_>, is_exact: bool) -> bool {
     match element {
         PathElement::Key(keys) => {
             let has = |(name, key): &(&str, Value<'_>)| item.get(name).map_or(!is_exact, |own| own == *key);

@@ -5,10 +5,9 @@
 //!
 //! | to | send |
 //! | --- | --- |
-//! | hand a field over to another program without its value changing | [`hand_over`]: the live value alone, applied by a temporary manager, never forced; then apply your intent without the field |
+//! | hand a field over to another program without its value changing | [`hand_over`]: the live value, applied by a temporary manager, never forced; then apply your intent without the field |
 //! | take a field back | your intent with the live value, forced, under [`Guard::Unchanged`]; both own it until you write another value |
-//! | end a temporary manager | [`release_all`]: an apply of nothing, once another manager owns the same fields |
-//! | take a field out of an entry that isn't yours, with its value as it is | [`Release`]: a JSON patch of `managedFields` |
+//! | take a field out of an entry, with its value as it is: that of a temporary manager, or one that isn't yours | [`Release`]: a JSON patch of `managedFields` |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
 mod intent;
@@ -22,12 +21,14 @@ use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
     server::Operation,
+    value::Value,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+pub(crate) use intent::is_item;
 pub use intent::{IntentError, applied_fields};
-use intent::{Keys, intent_of, smallest};
+use intent::{Keys, intent_of};
 pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 pub(crate) use reown::reown;
@@ -127,7 +128,9 @@ fn may_name(fields: &str, path: Path<'_>) -> bool {
     }
 }
 
-/// Hands a field over: applies its live value alone, as a temporary manager.
+/// Hands a field over: applies its live value, as a temporary manager.
+///
+/// If a program of that name has applied other fields, they stay its own: an apply without them would release them.
 ///
 /// Never forced: force would take the field over from a manager that has just written it. Afterwards two managers own the
 /// field, so the first may leave it out of its intent without the server resetting it. The next manager that writes the field
@@ -140,23 +143,24 @@ pub fn hand_over(
     path: Path<'_>,
     temporary: impl Into<Cow<'static, str>>,
 ) -> Option<Request> {
-    let arena = Arena::new();
+    let (arena, temporary) = (Arena::new(), temporary.into());
     let value = live.value(&arena).ok()?;
     let is_inside_a_whole = |element: &PathElement<'_>| matches!(element, PathElement::Index(_));
     if path.elements().iter().any(is_inside_a_whole) {
         return None;
     }
-    path.find(value)?;
-    let intent =
-        intent_of(&target, value, FieldSet::of_paths(&arena, [path]), FieldSet::default(), Keys::All);
+    let is_scalar = !matches!(path.find(value)?, Value::Map(_) | Value::List(_));
+    let (field, applied) = (FieldSet::of_paths(&arena, [path]), applied_fields(&arena, live, &temporary));
+    if is_scalar && !applied.is_empty() {
+        // An intent can't have those of its fields that aren't stored.
+        let request = reown(&arena, &target, live, temporary.clone(), |own| own.union(&arena, field));
+        if request.is_some() {
+            return request;
+        }
+    }
+    let fields = applied.union(&arena, field);
+    let intent = intent_of(&target, value, fields, FieldSet::default(), Keys::All);
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
-}
-
-/// An apply of nothing: the manager releases all that it owns of the object by server-side apply. A field without another
-/// owner is removed, or gets its default.
-pub fn release_all(target: Target, live: &LiveObject, manager: impl Into<Cow<'static, str>>) -> Request {
-    let intent = smallest(&target);
-    Request::apply(target, intent, manager, false, &Guard::Unchanged(live.revision()))
 }
 
 #[cfg(test)]
@@ -171,6 +175,28 @@ mod tests {
 
     use super::*;
     use crate::Change;
+
+    #[test]
+    fn what_a_program_of_the_temporary_managers_name_has_applied_stays_its_own() {
+        let entry = json!({"manager": "temporary", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:annotations": {"f:note": {}}}, "f:spec": {"f:hostNetwork": {}}}});
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "spec": {"priority": 3},
+            "metadata": {"name": "web", "uid": "u", "resourceVersion": "42", "annotations": {"note": "x"}, "managedFields": [entry]},
+        });
+        let live = LiveObject::from_json(pod).unwrap();
+        let target = Target::new(ApiResource::erase::<Pod>(&()), Some("shop".to_owned()), "web");
+        let request = hand_over(target, &live, Path::new(&[Field("spec"), Field("priority")]), "temporary");
+        let Change::Patch { operations, .. } = request.unwrap().change else {
+            panic!("it releases the rest")
+        };
+        let fields = json!({"f:metadata": {"f:annotations": {"f:note": {}}}, "f:spec": {"f:hostNetwork": {}, "f:priority": {}}});
+        let expected = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "42"},
+            {"op": "replace", "path": "/metadata/managedFields/0/fieldsV1", "value": fields},
+        ]);
+        assert_eq!(serde_json::to_value(operations).unwrap(), expected);
+    }
 
     /// What is applied to hand this field of a pod over, without the pod's name and kind.
     fn applied(path: &[PathElement<'_>]) -> Option<Value> {

@@ -143,26 +143,6 @@ fn canonical(value: Value, precision: Precision) -> Value {
     quantity::canonical(&text, precision).map_or(value, Value::String)
 }
 
-/// Whether a predicted value differs from the live one only in zero values that are absent there. The server doesn't store those:
-/// `readOnly: false` in an apply is absent from the object, and owned.
-pub(crate) fn has_only_zeros_more(predicted: &Value, live: &Value) -> bool {
-    match (predicted, live) {
-        (Value::Object(predicted), Value::Object(live)) => {
-            live.keys().all(|name| predicted.contains_key(name))
-                && predicted.iter().all(|(name, predicted)| match live.get(name) {
-                    _ if name == "managedFields" => true,
-                    Some(live) => has_only_zeros_more(predicted, live),
-                    None => is_zero_scalar(predicted),
-                })
-        }
-        (Value::Array(predicted), Value::Array(live)) => {
-            predicted.len() == live.len()
-                && predicted.iter().zip(live).all(|(predicted, live)| has_only_zeros_more(predicted, live))
-        }
-        (predicted, live) => predicted == live,
-    }
-}
-
 /// Whether the server stores the predicted value like this: quantities may be spelled in another way, zero values left out, empty
 /// texts treated as absent, and defaults filled in below it.
 pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {

@@ -1,7 +1,8 @@
 //! Predictions of what a request will do: the objects on one side and the forecast on the other.
 
 use crate::common::{
-    apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target,
+    MANAGER, apply, but, deployment, deployments, earlier, forced, now, object, response, schemas, services,
+    stored, target,
 };
 use baton_apply::{Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Take};
 use baton_merge::Release;
@@ -238,6 +239,70 @@ fn a_zero_that_the_server_does_not_store_is_sent_once() {
     let mut other = zeros;
     other["tty"] = json!(true);
     assert!(!is_noop(&live, &deployment(&other)), "this one is stored");
+}
+
+/// The object as the server stores it, without zeros.
+fn without_zeros(live: &LiveObject) -> LiveObject {
+    but(live, |object| {
+        let container = &mut object["spec"]["template"]["spec"]["containers"][0];
+        container.as_object_mut().unwrap().remove("tty");
+        if let Some(variable) = container["env"].get_mut(0) {
+            variable.as_object_mut().unwrap().remove("value");
+        }
+    })
+}
+
+#[test]
+fn a_zero_that_another_manager_has_too_is_not_taken_back() {
+    let zeros = json!({"image": "app:1", "env": [{"name": "EMPTY", "value": ""}]});
+    let body = deployment(&zeros);
+    let live = without_zeros(&stored(&[(MANAGER, &body)]));
+    let live = without_zeros(&response(&apply(&body, "other", true), Some(&live), earlier()));
+    let value = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].env[name="EMPTY"].value"#);
+    assert!(live.is_owned_by("other", &value) && !live.is_owned_by(MANAGER, &value));
+
+    let Forecast::Stored(repeated) = forecast(&forced(&body), Some(&live)) else {
+        panic!("the server stores owners")
+    };
+    assert!(repeated.is_repeat);
+    assert_eq!(repeated.effects, Effects::default());
+
+    let mut another = zeros.clone();
+    another["env"][0]["value"] = json!("x");
+    let Forecast::Stored(changed) = forecast(&forced(&deployment(&another)), Some(&live)) else {
+        panic!("it is stored")
+    };
+    assert!(!changed.is_repeat);
+    assert_eq!(changed.effects.takes.len(), 1, "{:?}", changed.effects);
+
+    let mut more = zeros;
+    more["image"] = json!("app:2");
+    let Forecast::Stored(changed) = forecast(&forced(&deployment(&more)), Some(&live)) else {
+        panic!("it is stored")
+    };
+    assert!(!changed.is_repeat);
+    let takes: Vec<&str> = changed.effects.takes.iter().map(|take| take.path.as_str()).collect();
+    assert_eq!(takes, [r#".spec.template.spec.containers[name="app"].image"#]);
+}
+
+#[test]
+fn a_zero_that_is_applied_again_moves_its_entry_behind_those_of_later_appliers() {
+    let body = deployment(&json!({"image": "app:1", "tty": false}));
+    let other = deployment(&json!({"workingDir": "/tmp"}));
+    let at = |seconds| earlier() + jiff::SignedDuration::from_secs(seconds);
+    let first = without_zeros(&stored(&[(MANAGER, &body)]));
+    let last =
+        without_zeros(&response(&forced(&body), Some(&without_zeros(&stored(&[("other", &other)]))), at(1)));
+    assert!(is_noop(&last, &body), "its entry is the last one already");
+
+    let followed = response(&apply(&other, "other", true), Some(&first), at(1));
+    let Forecast::Stored(moved) = forecast(&forced(&body), Some(&followed)) else {
+        panic!("the server stores another order")
+    };
+    assert!(moved.changed && moved.is_repeat, "{moved:?}");
+    let managers: Vec<&str> =
+        moved.object.managed_fields().iter().filter_map(|entry| entry["manager"].as_str()).collect();
+    assert_eq!(managers, ["other", MANAGER]);
 }
 
 #[test]

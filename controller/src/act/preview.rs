@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_apply::{Effect, Outcome, PreparedWrite, Verdict};
+use baton_apply::{Effect, LiveObject, Outcome, PreparedWrite, Verdict};
 use baton_crd::DryRun;
 
 use super::context::{Context, key};
 use crate::{
-    causes::with_causes,
+    causes::{why_refused, with_causes},
     decide::{
         child::ChildKind,
         course::out_of_sight,
@@ -66,12 +66,16 @@ async fn try_out(seen: &Snapshot, rehearsed: Rehearsed, context: &Context) -> Op
     context.write_comes().await;
     let trial = context.applier.perform(write, live, Effect::DryRun);
     let outcome = context.patiently(key(&*seen.workload), trial).await;
-    let (dry_run, message) = verdict(write, &outcome)?;
+    let (dry_run, message) = verdict(write, live, &outcome)?;
     Some(Tried { rehearsed, dry_run, message })
 }
 
 /// What the API server said about a dry run; `None` where it found another object.
-fn verdict(write: &PreparedWrite, outcome: &Outcome) -> Option<(DryRun, Option<String>)> {
+fn verdict(
+    write: &PreparedWrite,
+    live: Option<&LiveObject>,
+    outcome: &Outcome,
+) -> Option<(DryRun, Option<String>)> {
     let (dry_run, message) = match outcome {
         Outcome::Stale { expected: false, .. } => return None,
         Outcome::Stored { verdict: Some(Verdict::Mismatch(differences)), .. } => {
@@ -88,7 +92,8 @@ fn verdict(write: &PreparedWrite, outcome: &Outcome) -> Option<(DryRun, Option<S
             return Some((DryRun::Agreed, None));
         }
         Outcome::Stale { error, .. } | Outcome::Rejected { error, .. } => {
-            (DryRun::Rejected, format!("the API server would refuse it: {}", with_causes(error)))
+            let why = why_refused(error, write, live);
+            (DryRun::Rejected, format!("the API server would refuse it: {why}"))
         }
         Outcome::Failed(error) => (DryRun::NotRun, format!("the dry run failed: {}", with_causes(error))),
     };

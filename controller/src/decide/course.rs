@@ -24,7 +24,11 @@ use super::{
     replicas::{Autoscaler, REPLICAS},
     snapshot::{Snapshot, shard_of, wants},
 };
-use crate::{HANDOVER_MANAGER, causes::with_causes, hash::digest_of};
+use crate::{
+    HANDOVER_MANAGER,
+    causes::{why_refused, with_causes},
+    hash::digest_of,
+};
 
 /// The longest handover takes five plans (migrate, adopt, hand over, release, rest; or delete the autoscaler, take back, release
 /// twice, set). After more than that, another manager is writing at the same time; the next pass goes on.
@@ -459,7 +463,7 @@ impl Course {
             Outcome::Skipped => {}
             Outcome::Stored { object, effects: stored, verdict } => {
                 effects = stored.clone();
-                effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
+                effects.takes.retain(|take| !is_end_of_handover(take));
                 let is_confirmed =
                     |take: &Take| before.as_ref().is_none_or(|before| take.is_confirmed(before, object));
                 effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_confirmed));
@@ -494,7 +498,8 @@ impl Course {
                 }
             }
             Outcome::Rejected { error, .. } => {
-                result = Some(self.failed(child, ChildResult::Rejected(with_causes(error))));
+                let message = why_refused(error, &write, before.as_ref());
+                result = Some(self.failed(child, ChildResult::Rejected(message)));
             }
             Outcome::Failed(error) => {
                 result = Some(self.failed(child, ChildResult::Failed(with_causes(error))));
@@ -564,6 +569,11 @@ impl Course {
         let PassRecord { results, refused, takes, skipped, milestones, .. } = self.record;
         Finished { seen: self.seen, results, refused, takes, milestones, skipped, live: self.live, settled }
     }
+}
+
+/// Whether a takeover only ends the temporary manager. What a user has applied under its name is a user's.
+pub(super) fn is_end_of_handover(take: &Take) -> bool {
+    take.manager == HANDOVER_MANAGER && take.path == REPLICAS.into()
 }
 
 /// What a write has corrected: fields that were taken over, and fields that were changed while they had no owner.

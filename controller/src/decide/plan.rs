@@ -15,7 +15,7 @@ use super::{
     adoption::{self, AdoptionStep},
     child::ChildKind,
     intent::{self, Intent, IntentError, Selector},
-    replicas::{Autoscaler, Move, REPLICAS, Wanted},
+    replicas::{Autoscaler, Move, REPLICAS, Wanted, temporary_owners},
     snapshot::{Snapshot, wanted_replicas, wants},
 };
 use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
@@ -53,10 +53,11 @@ pub enum Step {
         /// What the live object has to be for the write to count.
         guard: Guard,
     },
-    /// The live replica count alone, applied to the Deployment as the temporary manager, not forced.
+    /// The live replica count, applied to the Deployment as the temporary manager, not forced.
     HandOver(Box<Request>),
-    /// An empty apply as the temporary manager: it releases what it owns of the Deployment.
-    ReleaseTemporary(Box<Request>),
+    /// Takes `.spec.replicas` out of the temporary manager's entry of the Deployment's `managedFields`. What a user has applied under
+    /// the same name stays.
+    ReleaseTemporary(Release),
     /// Takes `.spec.replicas` out of stale `scale` entries of the Deployment's `managedFields`.
     ReleaseScale(Release),
     /// Makes what others own of an object Baton's, in its `managedFields`.
@@ -99,8 +100,10 @@ impl Step {
             Self::Apply { intent, guard, .. } => {
                 Ok(Request::apply(target, intent.as_value().clone(), FIELD_MANAGER, true, guard))
             }
-            Self::HandOver(request) | Self::ReleaseTemporary(request) => Ok((**request).clone()),
-            Self::ReleaseScale(release) => release.request(target, FIELD_MANAGER),
+            Self::HandOver(request) => Ok((**request).clone()),
+            Self::ReleaseTemporary(release) | Self::ReleaseScale(release) => {
+                release.request(target, FIELD_MANAGER)
+            }
             Self::Migrate { migration, .. } => migration.request(target, FIELD_MANAGER),
             Self::Delete { revision, .. } => Ok(Request { target, change: Change::Delete(revision.clone()) }),
         }
@@ -377,8 +380,8 @@ fn move_replicas(seen: &Snapshot, selector: &Selector) -> Result<Movement, Inten
         }
         Move::Claim(replicas) => Movement::Transition(apply(Some(replicas), unchanged)?),
         Move::ReleaseTemporary => {
-            let request = ownership::release_all(target, live, HANDOVER_MANAGER);
-            Movement::Transition(Step::ReleaseTemporary(request.into()))
+            let owners = temporary_owners(live);
+            Movement::Transition(Step::ReleaseTemporary(Release::new(live, REPLICAS, &owners)))
         }
         Move::ReleaseScale(owners) => {
             Movement::Transition(Step::ReleaseScale(Release::new(live, REPLICAS, &owners)))

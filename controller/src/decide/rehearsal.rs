@@ -12,12 +12,12 @@ use kube::core::Status;
 
 use super::{
     child::ChildKind,
-    course::{Course, Next},
+    course::{Course, Next, is_end_of_handover},
     intent::IntentError,
     plan::{Refusal, plan},
     snapshot::Snapshot,
 };
-use crate::{HANDOVER_MANAGER, causes::with_causes};
+use crate::causes::with_causes;
 
 /// What a pass would do.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +90,7 @@ impl Rehearsed {
         self.first.get_or_insert(write);
         match forecast {
             Ok(Forecast::NoOp) => Ok(live.cloned()),
+            Ok(Forecast::Stored(stored)) if stored.is_repeat => Ok(live.cloned()),
             Ok(Forecast::Deleted) => {
                 self.action = PlannedAction::Delete;
                 self.writes += 1;
@@ -102,7 +103,7 @@ impl Rehearsed {
                 self.writes += 1;
                 let mut effects = stored.effects.clone();
                 effects.takes.extend(releases);
-                effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
+                effects.takes.retain(|take| !is_end_of_handover(take));
                 self.effects.add(effects);
                 let returned = stored.returned(live).map_err(kube::Error::SerdeError);
                 returned.map(Some).map_err(ApiError::Client)

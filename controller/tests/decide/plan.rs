@@ -10,7 +10,7 @@ use baton_controller::decide::{
     snapshot::Snapshot,
 };
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn plan_of(seen: &Snapshot) -> Plan {
     plan(seen, &BTreeSet::new()).unwrap()
@@ -94,6 +94,29 @@ fn the_way_back_deletes_the_autoscaler_applies_the_live_replica_count_and_releas
     let plan = plan_of(&seen(&workload, [deployment_owned_by("b", 5)]));
     assert_eq!((steps(&plan), replicas_of(&plan.steps[0])), (vec!["apply Deployment".to_owned()], Some(3)));
     assert_eq!(plan.then, Then::Rest);
+}
+
+#[test]
+fn of_the_temporary_managers_name_only_the_replica_count_is_added_and_released() {
+    let patched = |spec: &Value, managers: &str, fields: Value| {
+        let workload = workload(spec);
+        let (kind, mut deployment) = deployment_owned_by(managers, 5);
+        let entries = deployment["metadata"]["managedFields"].as_array_mut().unwrap();
+        entries.last_mut().unwrap()["fieldsV1"] = fields;
+        let plan = plan_of(&seen(&workload, [(kind, deployment)]));
+        let Change::Patch { operations, .. } = plan.steps[0].request(&workload).unwrap().change else {
+            panic!("{plan:?} applies an intent without the other field")
+        };
+        serde_json::to_value(operations).unwrap()[1].clone()
+    };
+    let [both, other] = [
+        json!({"f:spec": {"f:minReadySeconds": {}, "f:replicas": {}}}),
+        json!({"f:spec": {"f:minReadySeconds": {}}}),
+    ];
+    let replaced = |fields: &Value| json!({"op": "replace", "path": "/metadata/managedFields/1/fieldsV1", "value": fields});
+    let autoscaling = json!({"autoscaling": {"maxReplicas": 9}});
+    assert_eq!(patched(&autoscaling, "bt", other.clone()), replaced(&both));
+    assert_eq!(patched(&json!({"replicas": 3}), "bt", both), replaced(&other));
 }
 
 #[test]

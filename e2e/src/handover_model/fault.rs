@@ -1,7 +1,7 @@
 //! Bugs that the operator could have. They change what the real code sees, receives and sends, and show that the model finds
 //! such bugs.
 
-use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request, ownership::release_all};
+use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request};
 use baton_controller::{
     FIELD_MANAGER, HANDOVER_MANAGER,
     decide::{
@@ -141,7 +141,12 @@ impl Fault {
             }
             (Self::ReleaseTemporaryAlone, _) if temporary_alone && spec.autoscaling.is_some() => {
                 let target = ChildKind::Deployment.target(&seen.workload);
-                Some(Step::ReleaseTemporary(release_all(target, live, HANDOVER_MANAGER).into()))
+                let nothing = json!({
+                    "apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": {"name": target.name},
+                });
+                let guard = Guard::Unchanged(live.revision());
+                let request = Request::apply(target, nothing, HANDOVER_MANAGER, false, &guard);
+                Some(Step::HandOver(request.into()))
             }
             _ => None,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_apply::{
     Applier, Change, Effect, Guard, LiveObject, Outcome, Request, Target, Tries,
-    ownership::{Release, hand_over, release_all},
+    ownership::{Release, hand_over},
 };
 use baton_controller::{
     HANDOVER_MANAGER,
@@ -109,7 +109,7 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     for step in [
         apply(&workload, None, Guard::Unchanged(older.revision())),
         handing_over(&target, &older),
-        Step::ReleaseTemporary(release_all(target.clone(), &older, HANDOVER_MANAGER).into()),
+        Step::ReleaseTemporary(Release::new(&older, REPLICAS, &owners)),
         Step::ReleaseScale(Release::new(&older, REPLICAS, &owners)),
         Step::Delete { child: ChildKind::Deployment, revision: older.revision() },
     ] {

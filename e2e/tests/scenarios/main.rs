@@ -6,6 +6,7 @@ mod administration;
 mod admission;
 mod adoption;
 mod author_policy;
+mod beside;
 mod contention;
 mod crash;
 mod drift;

@@ -12,8 +12,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     intents::IntentArgs,
     view::{
-        BOLD, CYAN, Change, ChangeKind, GREEN, HIDDEN, HIDDEN_NEW, OutputArgs, PLAIN, RED, Secrecy, Table,
-        printable,
+        BOLD, CYAN, Change, ChangeKind, GREEN, HIDDEN_NEW, OutputArgs, PLAIN, RED, Secrecy, Table, printable,
     },
     write::{DryRun, Written, WrittenReport},
 };
@@ -95,32 +94,21 @@ fn text(
     written: &Written,
 ) -> Result<String, Failure> {
     let secrecy = Secrecy::of(&target.resource);
-    let yaml = |object: Option<&Json>| match object {
-        None => Ok(String::new()),
-        Some(object) => {
-            let object = without_the_servers(printable(object, secrecy));
-            serde_norway::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
-        }
+    let yaml = |object: &Json, stands_for: &dyn Fn(&[&str], &Json) -> &'static str| {
+        let object = without_the_servers(printable(object, secrecy, stands_for));
+        serde_norway::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
     };
     let Some(after) = written.after() else { return Ok(String::new()) };
-    let mut after = after.as_json().clone();
-    if secrecy == Secrecy::Secret {
-        mark_secrets(before, &mut after);
-    }
-    let (before, after) = (yaml(before.map(LiveObject::as_json))?, yaml(Some(&after))?);
+    let marked = |path: &[&str], value: &Json| {
+        let is_same = before.and_then(|before| before.get(path)) == Some(value);
+        if is_same { Secrecy::HIDDEN } else { HIDDEN_NEW }
+    };
+    let after = yaml(after.as_json(), &marked)?;
+    let before =
+        before.map(|before| yaml(before.as_json(), &|_, _| Secrecy::HIDDEN)).transpose()?.unwrap_or_default();
     let diff = TextDiff::from_lines(&before, &after);
     let names = [format!("live/{target}"), format!("applied/{target}")].map(|name| name.replace(' ', "/"));
     Ok(diff.unified_diff().context_radius(3).header(&names[0], &names[1]).to_string())
-}
-
-/// Says which values of a Secret change, in place of the values.
-fn mark_secrets(before: Option<&LiveObject>, after: &mut Json) {
-    for member in ["data", "stringData"] {
-        for (name, value) in after.get_mut(member).and_then(Json::as_object_mut).into_iter().flatten() {
-            let is_same = before.and_then(|before| before.get(&[member, name])) == Some(&*value);
-            *value = if is_same { HIDDEN } else { HIDDEN_NEW }.into();
-        }
-    }
 }
 
 /// An object without what the server alone writes, and changes with each write.

@@ -74,12 +74,9 @@ fn read(file: &Path) -> Result<LiveObject, Failure> {
 }
 
 fn secrecy(live: &LiveObject) -> Secrecy {
-    let text = |name: &str| live.get(&[name]).and_then(Json::as_str);
-    if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
-        Secrecy::Secret
-    } else {
-        Secrecy::Usual
-    }
+    let text = |name: &str| live.get(&[name]).and_then(Json::as_str).unwrap_or_default();
+    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    Secrecy::of_kind(group, text("kind"))
 }
 
 /// What identifies an object in a result.

@@ -8,7 +8,7 @@ use crate::{
     failure::{Ending, Failure},
     opened::{Opened, Steps},
     path::FieldQuery,
-    view::OutputArgs,
+    view::{OutputArgs, Secrecy},
     write::DryRunArgs,
 };
 
@@ -56,10 +56,13 @@ pub(super) async fn share(
         let value = path
             .find(owners.object)
             .ok_or_else(|| Failure::Input(format!("{path} has no value to share")))?;
-        Ok((path.to_string(), baton_apply::shown(path, value)))
+        Ok((path.to_string(), Secrecy::of(&opened.target.resource).shown(path, value)))
     })?;
     steps
         .write(format!("{manager} applies {path} as it is"), |live| opened.apply_with(live, manager, query))
         .await?;
+    if value == Secrecy::HIDDEN {
+        return Ok(format!("Add {path} to the manifest of {manager}, before it is applied again."));
+    }
     Ok(format!("Add {path} to the manifest of {manager}, as {value}, before it is applied again."))
 }

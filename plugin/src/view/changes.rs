@@ -135,7 +135,7 @@ impl Changing<'_> {
 
 impl Change {
     /// The conflicts of an apply. A field that several managers own is one.
-    pub(crate) fn conflicts(conflicts: &Conflicts, secrecy: Secrecy) -> Vec<Self> {
+    pub(crate) fn conflicts(conflicts: &Conflicts) -> Vec<Self> {
         let mut changes: Vec<Self> = Vec::new();
         for conflict in &conflicts.fields {
             let path = conflict.path.to_string();
@@ -145,13 +145,7 @@ impl Change {
                 known.from.push(manager);
                 continue;
             }
-            let is_data = path.starts_with(".data") || path.starts_with(".stringData");
-            let value = |value: &Option<String>| {
-                let hidden = secrecy == Secrecy::Secret && is_data;
-                value
-                    .as_ref()
-                    .map(|value| if hidden { super::HIDDEN.to_owned() } else { super::shortened(value) })
-            };
+            let value = |value: &Option<String>| value.as_deref().map(super::shortened);
             changes.push(Self {
                 kind: ChangeKind::Conflict,
                 old: value(&conflict.live),

@@ -4,12 +4,9 @@ mod changes;
 mod table;
 
 use anstyle::{AnsiColor, Style};
-use baton_merge::{
-    fieldpath::{Path, PathElement},
-    value::Value,
-};
+pub(crate) use baton_apply::Secrecy;
+use baton_merge::{fieldpath::Path, value::Value};
 use clap::{Args, ValueEnum};
-use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -34,8 +31,6 @@ pub(crate) const BOLD: Style = Style::new().bold();
 /// What isn't marked.
 pub(crate) const PLAIN: Style = Style::new();
 
-/// Stands for a value that isn't shown.
-pub(crate) const HIDDEN: &str = "(hidden)";
 /// Stands for a value that isn't shown, and that differs from the one before.
 pub(crate) const HIDDEN_NEW: &str = "(hidden, another value)";
 /// How many characters of a value fit into a table.
@@ -84,29 +79,9 @@ impl Format {
     }
 }
 
-/// Whether the values of an object are secret as such.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Secrecy {
-    /// Only those of environment variables, arguments and the like.
-    Usual,
-    /// Also its data.
-    Secret,
-}
-
-impl Secrecy {
-    /// That of a kind.
-    pub(crate) fn of(resource: &ApiResource) -> Self {
-        if resource.group.is_empty() && resource.kind == "Secret" { Self::Secret } else { Self::Usual }
-    }
-}
-
 /// A value as it may be shown: as JSON, without secrets, and shortened.
 pub(crate) fn shown(secrecy: Secrecy, path: Path<'_>, value: Value<'_>) -> String {
-    let is_data = matches!(path.elements().first(), Some(PathElement::Field("data" | "stringData")));
-    if secrecy == Secrecy::Secret && is_data {
-        return HIDDEN.to_owned();
-    }
-    shortened(&baton_apply::shown(path, value))
+    shortened(&secrecy.shown(path, value))
 }
 
 /// A text as long as a table can have it.
@@ -127,17 +102,25 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// An object for printing: without `managedFields`, and without the values of a Secret.
-pub(crate) fn printable(object: &Json, secrecy: Secrecy) -> Json {
+/// An object for printing: without `managedFields`, and with a text in place of each value of a Secret. `stands_for` is called with the
+/// path of the value.
+pub(crate) fn printable(
+    object: &Json,
+    secrecy: Secrecy,
+    stands_for: impl Fn(&[&str], &Json) -> &'static str,
+) -> Json {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
         metadata.remove("managedFields");
     }
     if secrecy == Secrecy::Secret {
-        for member in ["data", "stringData"] {
-            for (_, value) in object.get_mut(member).and_then(Json::as_object_mut).into_iter().flatten() {
-                if value != HIDDEN_NEW {
-                    *value = HIDDEN.into();
+        for part in [&["data"][..], &["stringData"], &["metadata", "annotations"]] {
+            let values = part.iter().try_fold(&mut object, |value, name| value.get_mut(name));
+            for (name, value) in values.and_then(Json::as_object_mut).into_iter().flatten() {
+                let is_shown =
+                    part.len() > 1 && value.as_str().is_none_or(|text| !secrecy.hides_annotation(name, text));
+                if !is_shown {
+                    *value = stands_for(&[part, &[name.as_str()]].concat(), value).into();
                 }
             }
         }

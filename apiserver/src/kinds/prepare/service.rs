@@ -1,11 +1,11 @@
-//! What the server keeps of a service's allocated values, and what it drops when the type changes.
+//! What the server keeps of a service's allocated values.
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, server::without_what_the_type_lacks, value::Value};
 
 use crate::kinds::{
     edit::{change_each, items, keep, list, text},
     node::{Node, same},
-    service::{is_external, needs_health_check},
+    service::needs_health_check,
 };
 
 const ADDRESS: [&str; 2] = ["spec", "clusterIP"];
@@ -111,49 +111,4 @@ fn with_matching_addresses<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>)
     }
     let addresses = (!address.is_empty()).then(|| list(arena, [Value::String(address)]));
     new.with(arena, &ADDRESSES, addresses)
-}
-
-/// What the old type needed and the new one doesn't goes, unless the write says otherwise.
-fn without_what_the_type_lacks<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
-    let mut service = new;
-    let unchanged = |path: &[&str]| same(new.at(path), old.at(path));
-    let mut drop = |path: &[&str]| service = service.with(arena, path, None);
-    if needs_address(old) && !needs_address(new) {
-        if unchanged(&ADDRESSES) && unchanged(&ADDRESS) {
-            drop(&ADDRESS);
-            drop(&ADDRESSES);
-        }
-        for name in ["ipFamilies", "ipFamilyPolicy"] {
-            if unchanged(&["spec", name]) {
-                drop(&["spec", name]);
-            }
-        }
-    }
-    let both = |rule: fn(&Node<'_>) -> bool| holds(old, rule) && !holds(new, rule);
-    if both(needs_health_check) && unchanged(&HEALTH) {
-        drop(&HEALTH);
-    }
-    if is_type(old, "LoadBalancer") && !is_type(new, "LoadBalancer") {
-        for name in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
-            if unchanged(&["spec", name]) {
-                drop(&["spec", name]);
-            }
-        }
-    }
-    if both(is_external) && unchanged(&["spec", "externalTrafficPolicy"]) {
-        drop(&["spec", "externalTrafficPolicy"]);
-    }
-    let known = node_ports(old);
-    if needs_node_ports(old)
-        && !needs_node_ports(new)
-        && node_ports(new).iter().all(|port| known.contains(port))
-    {
-        service =
-            change_each(arena, service, &["spec", "ports"], |port| port.with(arena, &["nodePort"], None));
-    }
-    if !is_type(service, "LoadBalancer") {
-        let nothing = crate::kinds::edit::map(arena, []);
-        service = service.with(arena, &["status", "loadBalancer"], Some(nothing));
-    }
-    service
 }

@@ -19,7 +19,7 @@ use baton_apply::ownership::Owner;
 use baton_crd::HandoverPhase;
 
 pub use autoscaler::{Autoscaler, ScaleTarget};
-pub use owners::{REPLICAS, ReplicaOwners, Replicas};
+pub use owners::{REPLICAS, ReplicaOwners, Replicas, temporary_owners};
 
 /// Who the spec wants to set the replica count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,14 +42,24 @@ impl Replicas {
         let mut owners = ReplicaOwners::default();
         for owner in ownership::owners(deployment, REPLICAS) {
             match (owner.subresource.as_deref(), owner.operation, owner.manager.as_str()) {
+                _ if is_temporary(&owner) => owners.temporary = true,
                 (Some("scale"), _, _) => owners.scale.push(owner),
                 (None, Operation::Apply, FIELD_MANAGER) => owners.baton = true,
-                (None, Operation::Apply, HANDOVER_MANAGER) => owners.temporary = true,
                 _ => owners.others.push(owner.manager),
             }
         }
         Self { count: deployment.number(&["spec", "replicas"]).unwrap_or(1), owners }
     }
+}
+
+/// The temporary manager's entry, if it owns the count.
+pub fn temporary_owners(deployment: &LiveObject) -> Vec<Owner> {
+    ownership::owners(deployment, REPLICAS).into_iter().filter(is_temporary).collect()
+}
+
+fn is_temporary(owner: &Owner) -> bool {
+    (owner.subresource.as_deref(), owner.operation) == (None, Operation::Apply)
+        && owner.manager == HANDOVER_MANAGER
 }
 
 impl ReplicaOwners {

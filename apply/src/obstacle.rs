@@ -1,0 +1,328 @@
+//! Fields of other managers because of which the API server refuses an object as invalid.
+//!
+//! An apply sets fields beside those of other managers. Each alone is valid, and both together may not be: a second handler of a probe,
+//! `minAvailable` beside `maxUnavailable`, an item of which another manager still owns a part. The server's message names a field, and
+//! not always the one in the way; and never its owner.
+
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path, PathElement},
+    value::Value,
+};
+use kube::core::response::StatusCause;
+
+use crate::{
+    ApiError, FieldPath, Forecast, LiveObject, PreparedWrite,
+    object::text,
+    ownership::is_item,
+    spelled::{Step, steps},
+};
+
+/// How many are described.
+const MOST: usize = 3;
+
+/// A field in the way of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The field.
+    pub path: FieldPath,
+    /// Who owns it; the writer doesn't.
+    pub managers: Vec<String>,
+}
+
+impl Obstacle {
+    /// The fields of other managers that are in the way of a write which the server refused. `live` is the object that it was sent
+    /// for. None where the refusal has nothing to do with them, or doesn't name a field.
+    pub fn of(error: &ApiError, write: &PreparedWrite, live: Option<&LiveObject>) -> Vec<Self> {
+        let ApiError::Response(status) = error else { return Vec::new() };
+        let object = match &write.forecast {
+            Ok(Forecast::Stored(stored)) => Some(&stored.object),
+            _ => live,
+        };
+        let (Some(object), Some(writer), Some(details)) = (object, write.request.manager(), &status.details)
+        else {
+            return Vec::new();
+        };
+        let arena = Arena::new();
+        let Some(search) = Search::new(&arena, object, writer) else { return Vec::new() };
+        let mut found: Vec<Self> = Vec::new();
+        for (path, manager) in details.causes.iter().flat_map(|cause| search.obstacles(cause)) {
+            let path = FieldPath::from(path);
+            match found.iter_mut().find(|one| one.path == path) {
+                Some(one) if one.managers.iter().any(|known| known == manager) => {}
+                Some(one) => one.managers.push(manager.to_owned()),
+                None => found.push(Self { path, managers: vec![manager.to_owned()] }),
+            }
+        }
+        found
+    }
+
+    /// A sentence about these; empty if there are none.
+    pub fn describe(obstacles: &[Self]) -> String {
+        if obstacles.is_empty() {
+            return String::new();
+        }
+        let mut texts: Vec<String> = obstacles
+            .iter()
+            .take(MOST)
+            .map(|Self { path, managers }| format!("{path}, owned by {}", managers.join(" and ")))
+            .collect();
+        if obstacles.len() > MOST {
+            texts.push(format!("{} more", obstacles.len() - MOST));
+        }
+        format!("Fields of other managers are in the way: {}", texts.join("; "))
+    }
+}
+
+/// A path and the manager that owns it.
+type Owned<'a> = (Path<'a>, &'a str);
+
+struct Search<'a> {
+    arena: &'a Arena,
+    object: Value<'a>,
+    /// What the writer applies.
+    own: FieldSet<'a>,
+    /// What others own, by manager.
+    others: Vec<(&'a str, FieldSet<'a>)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(arena: &'a Arena, object: &'a LiveObject, writer: &str) -> Option<Self> {
+        let mut search =
+            Self { arena, object: object.value(arena).ok()?, own: FieldSet::default(), others: Vec::new() };
+        for entry in object.managed_fields() {
+            let fields =
+                entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
+            let (Some(fields), Some(manager)) = (fields, text(entry, "manager")) else { continue };
+            if manager == writer && text(entry, "operation") == Some("Apply") {
+                search.own = search.own.union(arena, fields);
+            } else {
+                search.others.push((manager, fields));
+            }
+        }
+        Some(search)
+    }
+
+    /// The fields in the way of what a cause names: those in it; else those beside it that can't be there with it.
+    fn obstacles(&self, cause: &StatusCause) -> Vec<Owned<'a>> {
+        // Others are errors of no field; and no manager is in the way of what can't change.
+        if !cause.reason.starts_with("FieldValue") || cause.message.contains("immutable") {
+            return Vec::new();
+        }
+        let steps = steps(&cause.field);
+        let named = self.named(&steps);
+        let elements = named.elements();
+        let is_required = cause.reason == "FieldValueRequired";
+        match steps.len() - elements.len() {
+            0 => {}
+            // The field is missing in what is around it.
+            1 if is_required => {}
+            _ => return Vec::new(),
+        }
+        let mentioned = |owned: &Owned<'a>, above: usize| {
+            owned.0.elements().get(above).is_some_and(|element| is_mentioned(element, &cause.message))
+        };
+        // What the writer applies to a struct as well isn't there because of others.
+        let is_of_others = elements.len() == steps.len() || !self.owns_in(elements);
+        let within = if is_of_others { self.within(elements) } else { Vec::new() };
+        let narrowed: Vec<Owned<'a>> =
+            within.iter().filter(|owned| mentioned(owned, elements.len())).copied().collect();
+        if !narrowed.is_empty() {
+            return narrowed;
+        }
+        // All of a spec says nothing.
+        if elements.len() < 2 {
+            return Vec::new();
+        }
+        if !within.is_empty() {
+            return within;
+        }
+        let Some((_, around)) = elements.split_last() else { return Vec::new() };
+        let beside = self.within(around);
+        let narrowed: Vec<Owned<'a>> =
+            beside.iter().filter(|owned| mentioned(owned, around.len())).copied().collect();
+        if !narrowed.is_empty() {
+            return narrowed;
+        }
+        let excludes = |owned: &Owned<'a>| {
+            let beside = &owned.0.elements()[..=around.len().min(owned.0.elements().len() - 1)];
+            let is_struct = Path::new(beside).find(self.object).is_some_and(|value| value.as_map().is_some());
+            match cause.reason.as_str() {
+                "FieldValueForbidden" => is_struct,
+                _ => is_required && !matches!(beside.last(), Some(PathElement::Field(_))),
+            }
+        };
+        beside.into_iter().filter(excludes).collect()
+    }
+
+    /// Whether the writer applies something below these elements.
+    fn owns_in(&self, elements: &[PathElement<'_>]) -> bool {
+        !elements.iter().fold(self.own, |set, element| set.below(element)).is_empty()
+    }
+
+    /// What others own at these elements and below, and the writer doesn't; of what is owned as a whole only the top.
+    fn within(&self, elements: &[PathElement<'_>]) -> Vec<Owned<'a>> {
+        let mut found = Vec::new();
+        for (manager, fields) in &self.others {
+            let mut tops: Vec<Path<'a>> = Vec::new();
+            for path in fields.paths(self.arena) {
+                let is_within = path.elements().starts_with(elements);
+                let is_below = |top: &Path<'a>| path.elements().starts_with(top.elements());
+                if is_within && !self.own.contains(&path) && !tops.last().is_some_and(is_below) {
+                    tops.push(path);
+                }
+            }
+            found.extend(tops.into_iter().map(|path| (path, *manager)));
+        }
+        found
+    }
+
+    /// The path of these steps, as far as the object has it or a manager owns it.
+    fn named(&self, steps: &[Step<'_>]) -> Path<'a> {
+        let (mut path, mut value) = (Path::new(&[]), Some(self.object));
+        for step in steps {
+            let element = match (*step, value) {
+                (Step::Name(name), Some(Value::Map(_))) => PathElement::Field(self.arena.copy_text(name)),
+                (Step::InBrackets(index), Some(Value::List(items))) => {
+                    let item = index.parse().ok().and_then(|index: usize| items.get(index));
+                    let Some(element) = item.and_then(|item| self.name_of(path, *item)) else { break };
+                    element
+                }
+                (Step::InBrackets(key), Some(Value::Map(_))) => PathElement::Field(self.arena.copy_text(key)),
+                _ => break,
+            };
+            let next = path.join(self.arena, element);
+            value = next.find(self.object);
+            if value.is_none() && self.within(next.elements()).is_empty() {
+                break;
+            }
+            path = next;
+        }
+        path
+    }
+
+    /// The element that names an item in the sets of its owners.
+    fn name_of(&self, list: Path<'a>, item: Value<'a>) -> Option<PathElement<'a>> {
+        let sets = self.others.iter().map(|(_, fields)| *fields).chain([self.own]);
+        let below = sets.map(|fields| list.elements().iter().fold(fields, |set, element| set.below(element)));
+        let elements: Vec<_> =
+            below.flat_map(|set| set.branches().map(|branch| branch.element).collect::<Vec<_>>()).collect();
+        let named = |is_exact| elements.iter().find(|element| is_item(item, element, is_exact)).copied();
+        named(true).or_else(|| named(false))
+    }
+}
+
+/// Whether a message has the name of a field as a word.
+fn is_mentioned(element: &PathElement<'_>, message: &str) -> bool {
+    let PathElement::Field(name) = element else { return false };
+    message.split(|character: char| !character.is_ascii_alphanumeric()).any(|word| word == *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::api::apps::v1::Deployment;
+    use kube::core::{ApiResource, Status};
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::{Guard, Request, Schemas, Target, Tries};
+
+    /// What is in the way of an apply by Baton to an object that has these entries of owners, for one cause.
+    fn obstacles(object: &Json, entries: &[(&str, Json)], [field, reason, message]: [&str; 3]) -> String {
+        let entry = |(manager, fields): &(&str, Json)| json!({"manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields});
+        let mut object = object.clone();
+        object["metadata"] =
+            json!({"name": "web", "managedFields": entries.iter().map(entry).collect::<Vec<_>>()});
+        let live = LiveObject::from_json(object).unwrap();
+        let target = Target::new(ApiResource::erase::<Deployment>(&()), Some("shop".to_owned()), "web");
+        let request = Request::apply(target, json!({"metadata": {}}), "baton", true, &Guard::Nothing);
+        // Without a schema nothing is predicted: the live object counts.
+        let write = Schemas::default().prepare(request, Some(&live), Tries::default(), Timestamp::UNIX_EPOCH);
+        let details = json!({"causes": [{"field": field, "reason": reason, "message": message}]});
+        let details = serde_json::from_value(details).unwrap();
+        let status = Status::failure("no", "Invalid").with_code(422).with_details(details).boxed();
+        Obstacle::describe(&Obstacle::of(&ApiError::Response(status), &write, Some(&live)))
+    }
+
+    fn in_the_way(what: &str) -> String {
+        format!("Fields of other managers are in the way: {what}")
+    }
+
+    #[test]
+    fn the_other_of_two_fields_that_exclude_each_other_is_named_by_the_message() {
+        let budget = json!({"spec": {"minAvailable": 1, "maxUnavailable": 1, "selector": {}}});
+        let entries = [
+            ("baton", json!({"f:spec": {"f:minAvailable": {}}})),
+            ("helm", json!({"f:spec": {"f:maxUnavailable": {}, "f:selector": {}}})),
+        ];
+        let message = "Invalid value: {…}: minAvailable and maxUnavailable cannot be both set";
+        let cause = ["spec", "FieldValueInvalid", message];
+        assert_eq!(obstacles(&budget, &entries, cause), in_the_way(".spec.maxUnavailable, owned by helm"));
+        let other = ["spec", "FieldValueInvalid", "Invalid value: {…}: something else"];
+        assert_eq!(obstacles(&budget, &entries, other), "");
+    }
+
+    #[test]
+    fn the_second_handler_of_a_probe_is_in_the_way_whichever_the_server_names() {
+        let probe = json!({"exec": {"command": ["a"]}, "httpGet": {"httpHeaders": []}, "periodSeconds": 3});
+        let object =
+            json!({"spec": {"containers": [{"name": "log"}, {"name": "app", "livenessProbe": probe}]}});
+        let of_probe = |fields: Json| json!({"f:spec": {"f:containers": {r#"k:{"name":"app"}"#: {".": {}, "f:name": {}, "f:livenessProbe": fields}}}});
+        let exec = json!({"f:exec": {"f:command": {}}});
+        let get = json!({"f:httpGet": {"f:httpHeaders": {}}, "f:periodSeconds": {}});
+        let at = "spec.containers[1].livenessProbe.httpGet";
+        let forbidden = [at, "FieldValueForbidden", "Forbidden: may not specify more than 1 handler type"];
+        let probe = r#".spec.containers[name="app"].livenessProbe"#;
+
+        let entries = [("baton", of_probe(exec.clone())), ("kubectl-edit", of_probe(get.clone()))];
+        let headers = in_the_way(&format!("{probe}.httpGet.httpHeaders, owned by kubectl-edit"));
+        assert_eq!(obstacles(&object, &entries, forbidden), headers);
+        let port = format!("{at}.port");
+        assert_eq!(obstacles(&object, &entries, [&port, "FieldValueRequired", "Required value"]), headers);
+
+        let entries = [("baton", of_probe(get)), ("kubectl-edit", of_probe(exec))];
+        let command = in_the_way(&format!("{probe}.exec.command, owned by kubectl-edit"));
+        assert_eq!(obstacles(&object, &entries, forbidden), command);
+    }
+
+    #[test]
+    fn an_item_that_another_manager_still_holds_is_named() {
+        let object = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}, {"name": "helper"}]}});
+        let item = |name: &str, fields: Json| json!({"f:spec": {"f:containers": {format!(r#"k:{{"name":"{name}"}}"#): fields}}});
+        let entries = [
+            ("baton", item("app", json!({".": {}, "f:name": {}, "f:image": {}}))),
+            ("legacy", item("helper", json!({".": {}, "f:name": {}}))),
+            ("other", item("helper", json!({".": {}, "f:name": {}}))),
+        ];
+        let image = ["spec.containers[1].image", "FieldValueRequired", "Required value"];
+        let helper = in_the_way(r#".spec.containers[name="helper"], owned by legacy and other"#);
+        assert_eq!(obstacles(&object, &entries, image), helper);
+        let own =
+            ["spec.containers[0].image", "FieldValueInvalid", r#"Invalid value: " ": must not have spaces"#];
+        assert_eq!(obstacles(&object, &entries, own), "");
+    }
+
+    #[test]
+    fn a_container_that_is_null_because_another_manager_holds_it_is_named() {
+        let object = json!({"spec": {"options": null, "size": 1}});
+        let entries =
+            [("baton", json!({"f:spec": {"f:size": {}}})), ("legacy", json!({"f:spec": {"f:options": {}}}))];
+        let message = r#"Invalid value: "null": spec.options in body must be of type object: "null""#;
+        let null = ["spec.options", "FieldValueTypeInvalid", message];
+        assert_eq!(obstacles(&object, &entries, null), in_the_way(".spec.options, owned by legacy"));
+    }
+
+    #[test]
+    fn nobody_is_in_the_way_of_what_is_immutable_or_unnamed() {
+        let object = json!({"spec": {"selector": {"matchLabels": {"app": "web"}}}});
+        let entries = [("helm", json!({"f:spec": {"f:selector": {}}}))];
+        let immutable = ["spec.selector", "FieldValueInvalid", "Invalid value: {…}: field is immutable"];
+        assert_eq!(obstacles(&object, &entries, immutable), "");
+        assert_eq!(obstacles(&object, &entries, ["", "", "denied by a webhook"]), "");
+        let conflict = [".spec.selector", "FieldManagerConflict", r#"conflict with "helm""#];
+        assert_eq!(obstacles(&object, &entries, conflict), "");
+        let missing = ["spec.selector.matchLabels.x", "FieldValueInvalid", "Invalid value: null: is needed"];
+        assert_eq!(obstacles(&object, &entries, missing), "");
+    }
+}

@@ -1,0 +1,61 @@
+//! What the API server changes in an object after the merge, whoever owns it, as far as the kind tells. The owners in `managedFields`
+//! stay.
+//!
+//! | kind | change |
+//! | --- | --- |
+//! | Service | What its old type needed and its new one doesn't is dropped, `status.loadBalancer` too. |
+//! | Secret | `stringData` is copied to `data` and dropped. |
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path, PathElement::Field},
+    predict::Prediction,
+    server::{Resource, without_what_the_type_lacks},
+    value::{Map, Value},
+};
+
+const DATA: &str = "data";
+const STRING_DATA: &str = "stringData";
+
+/// A merged object as the server stores it, and the added fields that it doesn't store because their values are there already, by
+/// another name.
+pub(crate) fn stored_form<'a>(
+    arena: &'a Arena,
+    resource: Resource<'_>,
+    live: Option<Value<'a>>,
+    prediction: &mut Prediction<'a>,
+) -> FieldSet<'a> {
+    let merged = prediction.stored.object;
+    match (resource.api_version(), resource.kind(), live) {
+        ("v1", "Service", Some(live)) => {
+            prediction.stored.object = without_what_the_type_lacks(arena, merged, live);
+            FieldSet::default()
+        }
+        ("v1", "Secret", live) => {
+            let stored = with_string_data_in_data(arena, merged);
+            prediction.stored.object = stored;
+            let value = |object: Option<Value<'a>>, key| object.and_then(|object| object.at(&[DATA, key]));
+            let is_there = |path: &Path<'a>| match path.elements() {
+                [Field(STRING_DATA), Field(key)] => value(Some(stored), key) == value(live, key),
+                _ => false,
+            };
+            let added = prediction.comparison.added.leaves(arena).paths(arena);
+            FieldSet::of_paths(arena, added.into_iter().filter(is_there))
+        }
+        _ => FieldSet::default(),
+    }
+}
+
+fn with_string_data_in_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
+    let Some(texts) = secret.get(STRING_DATA).and_then(|texts| texts.as_map()) else { return secret };
+    let data = secret.get(DATA).and_then(|data| data.as_map()).unwrap_or_default();
+    let copied = texts.members().iter().filter_map(|(key, text)| {
+        let encoded = BASE64_STANDARD.encode(text.as_str()?);
+        Some((*key, Value::String(arena.copy_text(&encoded))))
+    });
+    let kept = data.members().iter().copied().filter(|(key, _)| !texts.contains(key));
+    let data = Map::new(arena, kept.chain(copied));
+    let secret = secret.with(arena, &[STRING_DATA], None);
+    if data.is_empty() { secret } else { secret.with(arena, &[DATA], Some(Value::Map(data))) }
+}
