@@ -12,7 +12,7 @@ use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, b
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, ResourceExt,
     api::ListParams,
     runtime::events::{Event, Recorder, Reporter},
 };
@@ -144,7 +144,7 @@ impl Context {
     }
 
     /// An Event that is lost is lost; the status says the same.
-    pub(crate) async fn publish(&self, workload: &Workload, event: &Event) {
+    pub(crate) async fn publish(&self, workload: &impl ResourceExt<DynamicType = ()>, event: &Event) {
         let reference = workload.object_ref(&());
         // One that is kept would look through all Events of the last minutes each time, to count those that come again. Ours tell
         // of changes, and rarely do.

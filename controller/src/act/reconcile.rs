@@ -24,7 +24,7 @@ use crate::{
     hash::digest_of,
     metrics::ReconcileOutcome,
     observe::{Inputs, Taken, WatchedWorkload},
-    report::{self, Pass, Unreadable},
+    report::{self, Pass, Undecodable},
 };
 
 /// How long a Workload that changed while its status was written waits for its own turn at most.
@@ -80,16 +80,30 @@ pub(crate) async fn reconcile(
     {
         context.crd.doubt_certainly();
     }
-    let problem = match (context.crd.verified().await, read) {
-        (Ok(()), Ok(workload)) => {
-            let workload = Arc::new(workload);
-            return reconcile_workload(workload, &watched, inputs.workload, last, context).await;
+    if !is_whole(&*watched, context).await {
+        return Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() });
+    }
+    match read {
+        Ok(workload) => {
+            reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
         }
-        (Ok(()), Err(error)) => Unreadable::Undecodable(error.to_string()),
-        (Err(older), _) => Unreadable::OutdatedCrd(older),
-    };
-    report_unreadable(&watched, &problem, context).await?;
-    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
+        Err(error) => {
+            report_unreadable(&watched, &Undecodable(error.to_string()), context).await?;
+            Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
+        }
+    }
+}
+
+/// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:
+/// any write would store it without what the CRD lacks. An Event reports that once. All Workloads are reconciled again once the CRD
+/// is complete.
+async fn is_whole(workload: &impl ResourceExt<DynamicType = ()>, context: &Context) -> bool {
+    let verified = context.crd.verified().await;
+    let is_news = context.record(workload, |record| record.is_under_older_crd(verified.is_err()));
+    if let (Err(older), true) = (&verified, is_news) {
+        context.publish(workload, &report::outdated_crd_event(older)).await;
+    }
+    verified.is_ok()
 }
 
 /// The digests of what a pass reads.
@@ -198,6 +212,11 @@ async fn report(
     if wait.is_some() {
         return Ok(wait);
     }
+    // The CRD may have changed since the pass began.
+    if !is_whole(&**workload, context).await {
+        context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
+        return Ok(None);
+    }
     match apply_status(workload, &status, context).await {
         Ok(taken) => {
             if let Some(Taken { digest, spec: now }) = taken {
@@ -247,7 +266,7 @@ async fn apply_status(
 /// A Workload that can't be read as its author wrote it: its children stay as they are, and that is reported.
 async fn report_unreadable(
     watched: &WatchedWorkload,
-    problem: &Unreadable,
+    problem: &Undecodable,
     context: &Context,
 ) -> Result<(), ReconcileError> {
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());

@@ -43,7 +43,7 @@ use crate::{
     clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
-    observe::{Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
+    observe::{CrdProblem, Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
 };
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs
@@ -105,13 +105,18 @@ impl Operator {
         let ready = update_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
         tasks.spawn(ready.with_current_subscriber());
         let again = Arc::new(Notify::new());
-        let (gate, all) = (readiness.clone(), again.clone());
-        let verified = crd.clone().keep_verified(move |older| {
-            match older {
-                Some(older) => gate.close(Gate::Crd, older),
+        let (gate, counts, all) = (readiness.clone(), metrics.clone(), again.clone());
+        let mut was_older = false;
+        let verified = crd.clone().keep_verified(move |problem| {
+            counts.crd(problem.is_none());
+            match problem {
+                Some(problem) => gate.close(Gate::Crd, problem.to_string()),
                 None => gate.open(Gate::Crd),
             }
-            all.notify_one();
+            let is_older = matches!(problem, Some(CrdProblem::Older(_)));
+            if std::mem::replace(&mut was_older, is_older) != is_older {
+                all.notify_one();
+            }
         });
         tasks.spawn(verified.with_current_subscriber());
         info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");

@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_apply::{Take, contention::Contested};
 use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
-pub use events::{events_of_status, events_of_writes, unreadable_event};
+pub use events::{events_of_status, events_of_writes, outdated_crd_event, unreadable_event};
 pub use status::{status, unreadable};
-pub use unreadable::Unreadable;
+pub use unreadable::Undecodable;
 
 use crate::decide::{
     child::ChildKind, course::ChildResult, plan::Refusal, rehearsal::Rehearsed, snapshot::Snapshot,

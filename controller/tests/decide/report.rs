@@ -13,7 +13,7 @@ use baton_apply::{
 use baton_controller::{
     decide::{child::ChildKind, course::ChildResult, rehearsal::Rehearsed, replicas::Autoscaler},
     report::{
-        Done, Pass, Tried, Unreadable, Unreported, events_of_status, events_of_writes, status, unreadable,
+        Done, Pass, Tried, Undecodable, Unreported, events_of_status, events_of_writes, status, unreadable,
     },
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
@@ -145,7 +145,7 @@ fn a_workload_that_cannot_be_read_stalls() {
     let rolling_out = pass(&workload, [deployment(&json!({}))], applied());
     let before = status(&rolling_out, &WorkloadStatus::default(), now());
     assert_eq!(progress(&before).as_deref(), Some("Reconciling RollingOut"));
-    let after = unreadable(Some(2), &before, &Unreadable::Undecodable("no".to_owned()), now());
+    let after = unreadable(Some(2), &before, &Undecodable("no".to_owned()), now());
     assert_eq!(
         (brief(&after, "Ready"), progress(&after)),
         ("Unknown Undecodable".to_owned(), Some("Stalled Undecodable".to_owned()))

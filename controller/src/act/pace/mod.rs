@@ -75,6 +75,8 @@ pub struct WorkloadPace {
     /// The last spec: its generation, and its digest.
     spec: Option<(i64, u64)>,
     is_recalled: bool,
+    /// Whether an Event has said that the CRD is older.
+    is_outdated: bool,
     /// When the status was written last while it was contested.
     reported: Option<Instant>,
     /// Since when the status isn't what should be written.
@@ -200,6 +202,7 @@ impl WorkloadPace {
             is_recalled: false,
             reported: None,
             unwritten: None,
+            is_outdated: false,
             rest: None,
             live: LiveIntents::default(),
             turn: None,
@@ -216,6 +219,11 @@ impl WorkloadPace {
     /// Takes up the contention that an earlier process had reported in the status; later the status follows this record.
     pub fn recall(&mut self, status: &WorkloadStatus, now: Instant, clock: Timestamp) {
         let is_contested = status
+    /// Whether the CRD is older than this version; whether that is news.
+    pub fn is_under_older_crd(&mut self, is_older: bool) -> bool {
+        !std::mem::replace(&mut self.is_outdated, is_older) && is_older
+    }
+
             .conditions
             .iter()
             .any(|known| known.type_ == condition::CONTESTED && known.status == "True");

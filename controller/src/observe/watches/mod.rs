@@ -176,20 +176,29 @@ impl Stores {
         self.workloads.take(live)
     }
 
-    /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each.
+    /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each. The CRD, if there
+    /// is one, is doubted each time that the watch fails or begins.
     fn watch(
         &mut self,
         what: &str,
         namespace: Option<&str>,
         api: Api<LiveObject>,
         config: watcher::Config,
+        crd: Option<WorkloadCrd>,
     ) -> impl Stream<Item = Event<LiveObject>> + Send + 'static + use<> {
         let place = namespace.map(|name| format!(" in {name}")).unwrap_or_default();
         let what = format!("{what}{place}");
         let health = self.health.of(what.clone());
         let (filled, is_filled) = channel(false);
         self.filled.push((what, is_filled));
-        watcher(api, config).default_backoff().inspect(health).flat_map(stream::iter).inspect(move |event| {
+        let doubt = move |event: &watcher::Result<Event<LiveObject>>| {
+            // A change of the CRD ends every watch; so do many other events.
+            if matches!(event, Err(_) | Ok(Event::Init)) {
+                crd.iter().for_each(WorkloadCrd::doubt);
+            }
+        };
+        let events = watcher(api, config).default_backoff().inspect(health).inspect(doubt);
+        events.flat_map(stream::iter).inspect(move |event| {
             // All listed objects have passed here and are in the cache.
             if matches!(event, Event::InitDone) {
                 filled.send_replace(true);
@@ -226,14 +235,7 @@ pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Store
     let mut touched = Vec::new();
     for namespace in scope.namespaces() {
         let api = workloads_in(client, namespace);
-        let events = stores.watch("Workloads", namespace, api, selected.clone());
-        let crd = crd.clone();
-        let events = events.inspect(move |event| {
-            // A change of the CRD ends every watch; so do many other events.
-            if matches!(event, Event::Init) {
-                crd.doubt();
-            }
-        });
+        let events = stores.watch("Workloads", namespace, api, selected.clone(), Some(crd.clone()));
         let mut feed = workloads.feed(namespace);
         touched.push(events.flat_map(move |event| stream::iter(feed(event))).boxed());
 
@@ -241,7 +243,7 @@ pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Store
             let api = scoped(client, namespace, &kind.api_resource());
             let config = watcher::Config::default();
             let config = if kind == ChildKind::Autoscaler { config } else { config.labels(&ours) };
-            let events = stores.watch(kind.name(), namespace, api, config);
+            let events = stores.watch(kind.name(), namespace, api, config, None);
             let mut feed = families.feed(kind, namespace);
             let workload = |FamilyName { namespace, name }| ObjectRef::new(&name).within(&namespace);
             touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(workload)).boxed());
