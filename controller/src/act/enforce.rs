@@ -49,7 +49,9 @@ pub(super) async fn enforce(
     let generation = workload.metadata.generation.unwrap_or_default();
     let (failed, held_back) = context.record(&*workload, |record| record.held_back(generation, begun));
     let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, context) };
-    let mut course = Course::new(seen, held_back, always_send).knowing(known);
+    let had_children = context.record(&*workload, |record| record.has_created);
+    let course = Course::new(seen, held_back, always_send);
+    let mut course = course.knowing(known).after_creations(had_children);
     let (mut has_written, mut put_off) = (false, None);
     loop {
         let schemas = context.applier.schemas();
@@ -97,6 +99,7 @@ pub(super) async fn enforce(
     let news = Unreported { made: made.collect(), takes: finished.takes };
     let contested = context.record(&*workload, |record| {
         record.live = live;
+        record.has_created |= !news.made.is_empty();
         record.passed(&finished.results, &finished.refused, generation, now);
         record.unreported.add(news);
         record.contention.contested(now)

@@ -85,6 +85,8 @@ pub struct WorkloadPace {
     rest: Option<Rest>,
     /// The intents that would change nothing.
     pub live: LiveIntents,
+    /// Whether a pass has created a child.
+    pub has_created: bool,
     /// The turn of its next write, if that can wait.
     turn: Option<Instant>,
     /// Until when it lets newcomers first.
@@ -200,11 +202,12 @@ impl WorkloadPace {
             failed_passes: 0,
             spec: None,
             is_recalled: false,
+            is_outdated: false,
             reported: None,
             unwritten: None,
-            is_outdated: false,
             rest: None,
             live: LiveIntents::default(),
+            has_created: false,
             turn: None,
             newcomers_first: None,
         }
@@ -216,14 +219,14 @@ impl WorkloadPace {
         before.is_some_and(|before| before.0 == generation && before.1 != spec)
     }
 
-    /// Takes up the contention that an earlier process had reported in the status; later the status follows this record.
-    pub fn recall(&mut self, status: &WorkloadStatus, now: Instant, clock: Timestamp) {
-        let is_contested = status
     /// Whether the CRD is older than this version; whether that is news.
     pub fn is_under_older_crd(&mut self, is_older: bool) -> bool {
         !std::mem::replace(&mut self.is_outdated, is_older) && is_older
     }
 
+    /// Takes up the contention that an earlier process had reported in the status; later the status follows this record.
+    pub fn recall(&mut self, status: &WorkloadStatus, now: Instant, clock: Timestamp) {
+        let is_contested = status
             .conditions
             .iter()
             .any(|known| known.type_ == condition::CONTESTED && known.status == "True");
