@@ -31,7 +31,7 @@ use crate::{
     },
     lock::lock,
     metrics::Metrics,
-    observe::{Stores, WorkloadCrd},
+    observe::{PAGE, Stores, WorkloadCrd},
 };
 
 /// What every pass shares.
@@ -194,10 +194,17 @@ impl Context {
         let namespace = workload.namespace().unwrap_or_default();
         let resource = ChildKind::Autoscaler.api_resource();
         let api: Api<LiveObject> = Api::namespaced_with(self.client.clone(), &namespace, &resource);
-        let all = bounded(self.limit, api.list(&ListParams::default())).await?;
-        let target = ScaleTarget::of(workload);
-        let scaling = all.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
-        Ok(scaling.map(|(_, autoscaler)| autoscaler).collect())
+        let (target, mut scaling) = (ScaleTarget::of(workload), Vec::new());
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = bounded(self.limit, api.list(&params)).await?;
+            let of_page = page.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
+            scaling.extend(of_page.map(|(_, autoscaler)| autoscaler));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => return Ok(scaling),
+            }
+        }
     }
 }
 

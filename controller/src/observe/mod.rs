@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub(crate) use self::{
     crd::{CrdProblem, Judgement, WorkloadCrd},
     families::Digests,
-    watches::{Inputs, Scope, Stores, Streams, watch, workloads_in},
+    watches::{Inputs, PAGE, Scope, Stores, Streams, watch, workloads_in},
     workloads::{Taken, WatchedWorkload},
 };
 

@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use baton_apply::LiveObject;
 use baton_crd::{Workload, labels};
 use futures::{
-    Stream, StreamExt,
+    FutureExt as _, Stream, StreamExt,
     stream::{self, BoxStream},
 };
 use kube::{
@@ -31,6 +31,10 @@ use super::{
     workloads::{Taken, Workloads},
 };
 use crate::decide::{child::ChildKind, snapshot::Snapshot};
+
+/// How many objects a response to a list has at most. Anyone may make objects of 1.5 MB that Baton has to read once, such as
+/// HorizontalPodAutoscalers, and a response takes four times its size while it is read.
+pub(crate) const PAGE: u32 = 10;
 
 /// The namespaces and the shard of Baton's Workloads.
 #[derive(Clone, Debug, Default)]
@@ -104,9 +108,10 @@ impl Inputs {
 impl Stores {
     /// Empty, for the Workloads of a shard and their children.
     pub(crate) fn of_shard(shard: Option<&str>) -> Self {
+        let workloads = Workloads::new();
         Self {
-            workloads: Workloads::new(),
-            families: Families::of_shard(shard),
+            families: Families::new(shard, workloads.store.clone()),
+            workloads,
             filled: Vec::new(),
             health: Health::default(),
         }
@@ -190,6 +195,7 @@ impl Stores {
         let what = format!("{what}{place}");
         let health = self.health.of(what.clone());
         let (filled, is_filled) = channel(false);
+        let config = config.page_size(PAGE);
         self.filled.push((what, is_filled));
         let doubt = move |event: &watcher::Result<Event<LiveObject>>| {
             // A change of the CRD ends every watch; so do many other events.
@@ -211,6 +217,10 @@ fn family_of(workload: &impl ResourceExt) -> FamilyName {
     FamilyName { namespace: workload.namespace().unwrap_or_default(), name: workload.name_any() }
 }
 
+fn name_of(which: &ObjectRef<WatchedWorkload>) -> FamilyName {
+    FamilyName { namespace: which.namespace.clone().unwrap_or_default(), name: which.name.clone() }
+}
+
 /// The objects of a kind in a namespace, or in all.
 fn scoped(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Api<LiveObject> {
     match namespace {
@@ -226,18 +236,29 @@ pub(crate) fn workloads_in(client: &Client, namespace: Option<&str>) -> Api<Live
 
 /// Prepares the watches: in each namespace of the scope, one for Workloads and one for each kind of child. All
 /// HorizontalPodAutoscalers are watched, since one without Baton's label can scale a Deployment too, but only children are cached
-/// whole. Of the other kinds, only objects with the labels of Baton and of the shard are watched.
+/// whole. Of the other kinds, only objects with the labels of Baton and of the shard are watched. The children's watches begin when
+/// the Workloads are known, since only children of these are cached.
 pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Stores, Streams) {
     let mut stores = Stores::of_shard(scope.shard.as_deref());
     let (workloads, families) = (stores.workloads.clone(), stores.families.clone());
+    let is_known = {
+        let known = workloads.store.clone();
+        move |which: &ObjectRef<WatchedWorkload>| known.get(which).is_some()
+    };
     let selected = watcher::Config::default().labels(&scope.selector());
     let ours = format!("{}={},{}", labels::MANAGED_BY, labels::MANAGED_BY_BATON, scope.selector());
     let mut touched = Vec::new();
     for namespace in scope.namespaces() {
         let api = workloads_in(client, namespace);
         let events = stores.watch("Workloads", namespace, api, selected.clone(), Some(crd.clone()));
-        let mut feed = workloads.feed(namespace);
-        touched.push(events.flat_map(move |event| stream::iter(feed(event))).boxed());
+        let has_workloads = stores.filled.last().map(|(_, filled)| filled.clone());
+        let (mut feed, around, is_known) = (workloads.feed(namespace), families.clone(), is_known.clone());
+        let feed = move |event| {
+            let changed = feed(event);
+            changed.iter().filter(|which| !is_known(which)).for_each(|gone| around.forget(&name_of(gone)));
+            stream::iter(changed)
+        };
+        touched.push(events.flat_map(feed).boxed());
 
         for kind in ChildKind::ALL {
             let api = scoped(client, namespace, &kind.api_resource());
@@ -246,7 +267,16 @@ pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Store
             let events = stores.watch(kind.name(), namespace, api, config, None);
             let mut feed = families.feed(kind, namespace);
             let workload = |FamilyName { namespace, name }| ObjectRef::new(&name).within(&namespace);
-            touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(workload)).boxed());
+            let events = events.flat_map(move |event| stream::iter(feed(event)).map(workload));
+            let has_workloads = has_workloads.clone();
+            let begin = async move {
+                if let Some(mut filled) = has_workloads {
+                    // An error means that the operator is shutting down.
+                    let _ = filled.wait_for(|filled| *filled).await;
+                }
+                events
+            };
+            touched.push(begin.flatten_stream().boxed());
         }
     }
     (stores, Streams { workloads: workloads.store, touched: stream::select_all(touched).boxed() })
