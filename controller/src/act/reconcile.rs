@@ -83,6 +83,11 @@ pub(crate) async fn reconcile(
     if !is_whole(&*watched, context).await {
         return Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() });
     }
+    // While the pass waited for that, the Workload may have been listed again.
+    let now = context.stores.workload(&*watched).map(|now| context.stores.inputs_of(&now).workload);
+    if now != Some(inputs.workload) {
+        return Ok(Passed { outcome: None, next: Action::requeue(Duration::ZERO) });
+    }
     match read {
         Ok(workload) => {
             reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await

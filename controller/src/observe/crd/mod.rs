@@ -15,10 +15,11 @@ use baton_apply::{
     openapi::{self, Index, OpenApiError},
 };
 use baton_crd::Workload;
+use futures::future::BoxFuture;
 use kube::{Client, core::ApiResource};
 use serde_json::Value;
 use tokio::{
-    sync::{Mutex, watch},
+    sync::{Mutex, Notify, watch},
     time::Instant,
 };
 use tracing::{info, warn};
@@ -147,8 +148,15 @@ impl WorkloadCrd {
     }
 
     /// Reads the schema after each doubt, and again and again while it is older. Calls `report` at each change with the reason why
-    /// nothing is written; with none at first, and once Baton writes again. Never ends: spawn it.
-    pub(crate) async fn keep_verified(self, mut report: impl FnMut(Option<&CrdProblem>)) {
+    /// nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached Workloads may
+    /// be from a time at which the CRD wasn't complete. Notifies `again` when every Workload is to be reconciled again. Never ends:
+    /// spawn it.
+    pub(crate) async fn keep_verified(
+        self,
+        again: Arc<Notify>,
+        mut report: impl FnMut(Option<&CrdProblem>),
+        relist: impl Fn() -> BoxFuture<'static, Result<(), ApiError>>,
+    ) {
         let mut state = self.state.subscribe();
         let mut reported = None;
         let mut report = |problem: Option<CrdProblem>| {
@@ -167,41 +175,61 @@ impl WorkloadCrd {
             let needs_reading =
                 |state: &State| state.current().is_none_or(|verified| verified.older.is_some());
             let Ok(doubt) = state.wait_for(needs_reading).await.map(|state| state.clone()) else { return };
-            let older = self.verify(doubt.certain, &mut report).await;
-            report(older.clone().map(CrdProblem::Older));
+            let was_older = doubt.verified.as_ref().is_some_and(|verified| verified.older.is_some());
+            let (older, at_once) = self.verify(doubt.certain, &mut report).await;
             let is_older = older.is_some();
+            let is_to_relist = !is_older && (was_older || !at_once);
+            if is_to_relist {
+                loop {
+                    // Another API server may take a moment longer to serve Workloads by the complete CRD.
+                    tokio::time::sleep(PAUSE).await;
+                    let Err(error) = relist().await else { break };
+                    warn!(error = with_causes(&error), "can't list the Workloads again; Baton retries");
+                }
+            }
+            let problem = older.clone().map(CrdProblem::Older);
             self.state.send_modify(|state| {
                 state.certain &= state.doubts != doubt.doubts;
                 state.verified = Some(Verified { doubts: doubt.doubts, older });
             });
+            report(problem);
+            if is_to_relist || is_older != was_older {
+                again.notify_one();
+            }
             if is_older {
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
 
-    /// Why Workloads aren't returned as their authors wrote them; none if they are. Reports that this can't be found out if that
-    /// lasts.
-    async fn verify(&self, certain: bool, report: &mut impl FnMut(Option<CrdProblem>)) -> Option<String> {
+    /// Why Workloads aren't returned as their authors wrote them, none if they are; and whether that was known at once. Reports that
+    /// it can't be found out if that lasts.
+    async fn verify(
+        &self,
+        certain: bool,
+        report: &mut impl FnMut(Option<CrdProblem>),
+    ) -> (Option<String>, bool) {
         let (before, begun) = (self.url_read().await, Instant::now());
+        let mut at_once = true;
         let mut logged: Option<Instant> = None;
         loop {
             let has_lasted = begun.elapsed() >= LAG;
             match self.judge().await {
-                Ok(Judgement::Older(message)) => return Some(message),
+                Ok(Judgement::Older(message)) => return (Some(message), at_once),
                 Ok(Judgement::Complete) => {
                     if !certain || self.url_read().await != before || has_lasted {
-                        return None;
+                        return (None, at_once);
                     }
                 }
                 // While a CRD changes, or is new, nothing is published for a moment; and a server that starts may refuse for a moment.
                 // If the API server has no schema after that, Baton works without it.
                 Ok(Judgement::Unpublished | Judgement::Withheld(_)) => {
                     if has_lasted {
-                        return None;
+                        return (None, at_once);
                     }
                 }
                 Err(error) => {
+                    at_once = false;
                     let error = with_causes(&error);
                     if logged.is_none_or(|logged| logged.elapsed() >= LOGGED_EVERY) {
                         warn!(error, "can't read the schema of Workloads; Baton retries");
@@ -244,6 +272,11 @@ mod tests {
 
     const INDEX: &str = "/openapi/v3";
 
+    /// Lists no Workloads, since there are none.
+    fn listed() -> BoxFuture<'static, Result<(), ApiError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// The CRD as this server shows it: the status code and the response at a path.
     fn served(at: impl Fn(&str) -> (u16, Value) + Clone + Send + Sync + 'static) -> WorkloadCrd {
         let server = tower::service_fn(move |request: Request<Body>| {
@@ -283,7 +316,7 @@ mod tests {
             INDEX => (200, json!({"paths": {}})),
             _ => document(&json!({})),
         });
-        let keeping = tokio::spawn(crd.clone().keep_verified(|_| ()));
+        let keeping = tokio::spawn(crd.clone().keep_verified(Arc::default(), |_| (), listed));
         let verified = tokio::time::timeout(LAG / 2, crd.verified()).await;
         assert!(verified.is_err(), "nothing is known yet");
         is_published.store(true, Ordering::Relaxed);
@@ -314,9 +347,13 @@ mod tests {
                     _ => complete(),
                 });
                 let (report, mut reported) = tokio::sync::mpsc::unbounded_channel();
-                let keeping = tokio::spawn(crd.clone().keep_verified(move |problem| {
-                    report.send(problem.cloned()).unwrap();
-                }));
+                let keeping = tokio::spawn(crd.clone().keep_verified(
+                    Arc::default(),
+                    move |problem| {
+                        report.send(problem.cloned()).unwrap();
+                    },
+                    listed,
+                ));
                 let soon = tokio::time::timeout(LAG / 2, crd.verified()).await;
                 assert!(soon.is_err(), "{code} of {failing}: a server that starts may respond so");
                 let late = tokio::time::timeout(60 * LAG, crd.verified()).await;
@@ -327,6 +364,44 @@ mod tests {
                 keeping.abort();
             }
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn workloads_are_listed_again_before_they_are_written_again() {
+        let is_older = Arc::new(AtomicBool::new(true));
+        let older = is_older.clone();
+        let crd = served(move |path| match (path, older.load(Ordering::Relaxed)) {
+            (INDEX, true) => index("older"),
+            (INDEX, false) => index("complete"),
+            (_, true) => document(&json!({})),
+            (_, false) => complete(),
+        });
+        let (lists, listing) = tokio::sync::watch::channel(0);
+        let lists = Arc::new(lists);
+        let keeping = crd.clone().keep_verified(
+            Arc::default(),
+            |_| (),
+            move || {
+                let lists = lists.clone();
+                Box::pin(async move {
+                    tokio::time::sleep(LAG).await;
+                    lists.send_modify(|lists| *lists += 1);
+                    Ok(())
+                })
+            },
+        );
+        let keeping = tokio::spawn(keeping);
+        crd.verified().await.unwrap_err();
+        is_older.store(false, Ordering::Relaxed);
+        while crd.verified().await.is_err() {
+            assert_eq!(*listing.borrow(), 0);
+            tokio::time::sleep(PAUSE / 8).await;
+        }
+        assert_eq!(*listing.borrow(), 1, "what is cached may be from before");
+        crd.doubt();
+        crd.verified().await.unwrap();
+        assert_eq!(*listing.borrow(), 1, "nothing has changed");
+        keeping.abort();
     }
 
     #[tokio::test(start_paused = true)]
@@ -344,7 +419,7 @@ mod tests {
             }
         });
         let crd = crd.get_or_init(|| served);
-        let keeping = tokio::spawn(crd.clone().keep_verified(|_| ()));
+        let keeping = tokio::spawn(crd.clone().keep_verified(Arc::default(), |_| (), listed));
         let older = crd.verified().await.unwrap_err();
         assert!(older.contains(".spec"), "{older}");
         keeping.abort();

@@ -6,7 +6,7 @@ mod health;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use baton_apply::LiveObject;
+use baton_apply::{ApiError, LiveObject, bounded};
 use baton_crd::{Workload, labels};
 use futures::{
     FutureExt as _, Stream, StreamExt,
@@ -14,6 +14,7 @@ use futures::{
 };
 use kube::{
     Api, Client, ResourceExt,
+    api::ListParams,
     core::ApiResource,
     runtime::{
         WatchStreamExt,
@@ -179,6 +180,28 @@ impl Stores {
     /// The same for a Workload. Returns its digests.
     pub(crate) fn take_workload(&self, live: &LiveObject) -> Taken {
         self.workloads.take(live)
+    }
+
+    /// Lists the Workloads of the scope again, beside their watches, which may list them only later.
+    pub(crate) async fn relist_workloads(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        limit: Duration,
+    ) -> Result<(), ApiError> {
+        for namespace in scope.namespaces() {
+            let api = workloads_in(client, namespace);
+            let mut params = ListParams::default().labels(&scope.selector()).limit(PAGE);
+            loop {
+                let page = bounded(limit, api.list(&params)).await?;
+                page.iter().for_each(|listed| self.workloads.relisted(listed));
+                match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => params.continue_token = Some(token),
+                    None => break,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each. The CRD, if there
