@@ -30,6 +30,9 @@ use crate::{
 /// How long a Workload that changed while its status was written waits for its own turn at most.
 const LATEST_TURN: Duration = Duration::from_secs(5);
 
+/// How long a pass waits until it is known whether the CRD is complete.
+const CRD_IS_KNOWN_WITHIN: Duration = Duration::from_secs(2);
+
 /// Why a pass ended early. The controller tries again after a pause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
@@ -80,8 +83,15 @@ pub(crate) async fn reconcile(
     {
         context.crd.doubt_certainly();
     }
-    if !is_whole(&*watched, context).await {
-        return Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() });
+    match is_whole(&*watched, context).await {
+        Some(true) => {}
+        Some(false) => {
+            return Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() });
+        }
+        None => {
+            let next = Action::requeue(CRD_IS_KNOWN_WITHIN);
+            return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next });
+        }
     }
     // While the pass waited for that, the Workload may have been listed again.
     let now = context.stores.workload(&*watched).map(|now| context.stores.inputs_of(&now).workload);
@@ -101,14 +111,14 @@ pub(crate) async fn reconcile(
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:
 /// any write would store it without what the CRD lacks. An Event reports that once. All Workloads are reconciled again once the CRD
-/// is complete.
-async fn is_whole(workload: &impl ResourceExt<DynamicType = ()>, context: &Context) -> bool {
-    let verified = context.crd.verified().await;
+/// is complete. None if that isn't known yet: the pass ends, so that it doesn't keep its slot, nor the operator from stopping.
+async fn is_whole(workload: &impl ResourceExt<DynamicType = ()>, context: &Context) -> Option<bool> {
+    let verified = tokio::time::timeout(CRD_IS_KNOWN_WITHIN, context.crd.verified()).await.ok()?;
     let is_news = context.record(workload, |record| record.is_under_older_crd(verified.is_err()));
     if let (Err(older), true) = (&verified, is_news) {
         context.publish(workload, &report::outdated_crd_event(older)).await;
     }
-    verified.is_ok()
+    Some(verified.is_ok())
 }
 
 /// The digests of what a pass reads.
@@ -218,9 +228,10 @@ async fn report(
         return Ok(wait);
     }
     // The CRD may have changed since the pass began.
-    if !is_whole(&**workload, context).await {
+    let whole = is_whole(&**workload, context).await;
+    if whole != Some(true) {
         context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
-        return Ok(None);
+        return Ok(whole.is_none().then_some(LATEST_TURN));
     }
     match apply_status(workload, &status, context).await {
         Ok(taken) => {
