@@ -7,8 +7,13 @@ use std::{
 
 use baton_apply::{Effects, FieldPath, Take, contention::Contested};
 use baton_controller::{
-    decide::{child::ChildKind, course::ChildResult, rehearsal::Rehearsed, replicas::Autoscaler},
-    report::{Done, Pass, Tried, Unreported, events_of_status, events_of_writes, status},
+    decide::{
+        child::ChildKind,
+        course::{ChildResult, Milestone},
+        rehearsal::Rehearsed,
+        replicas::{Autoscaler, Scales},
+    },
+    report::{Done, Pass, Tried, Unreported, events, status},
 };
 use baton_crd::{DryRun, PlannedAction, WorkloadStatus};
 use jiff::Timestamp;
@@ -58,8 +63,7 @@ fn holds(pass: &Pass) -> Result<(), TestCaseError> {
         let keys: BTreeSet<_> =
             status.takeovers.iter().map(|take| (&take.kind, &take.path, &take.manager)).collect();
         prop_assert_eq!(keys.len(), status.takeovers.len(), "the API server refuses two items of one key");
-        let mut all = events_of_writes(pass);
-        all.extend(events_of_status(pass, &previous, &status, now));
+        let all = events(pass, &previous, &status, now);
         prop_assert!(all.len() <= MOST_EVENTS, "{} Events", all.len());
         let is_short = |note: &Option<String>| note.as_ref().is_none_or(|note| note.len() <= LONGEST_NOTE);
         prop_assert!(all.iter().all(|event| is_short(&event.note) && event.action.len() <= 128));
@@ -90,14 +94,15 @@ proptest! {
         });
         let mut seen = seen(&workload(&spec), [(kind, deployment)]);
         seen.autoscalers = (0..autoscalers).map(|number| Autoscaler {
-            name: format!("{number:0>250}"), min_replicas: 1, controller: None, scales_workload: number % 2 == 0,
+            name: format!("{number:0>250}"), min_replicas: 1, controller: None,
+            scales: if number % 2 == 0 { Scales::Workload } else { Scales::Deployment }, is_ambiguous: true,
         }).collect();
         let results = ChildKind::ALL.map(|kind| (kind, ChildResult::Rejected(message.clone())));
         let contested = takes(contested, part).into_iter().map(|Take { path, manager, .. }| Contested {
             key: ChildKind::Deployment, path, manager, count: 9, pause: Duration::from_secs(4),
         }).collect();
         let takes = takes(taken, part).into_iter().map(|take| (ChildKind::Deployment, take)).collect();
-        let unreported = Unreported { made: ChildKind::ALL.into(), takes };
+        let unreported = Unreported { milestones: ChildKind::ALL.map(|kind| (kind, Milestone::Created)).into(), takes };
         let done = Done::Enforced { results: BTreeMap::from(results), contested };
         holds(&Pass { unreported, done, ..Pass::of_nothing(seen) })?;
     }

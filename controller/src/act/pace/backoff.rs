@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn the_pause_doubles_up_to_two_minutes() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
-        let pauses: Vec<u64> = (0..9).map(|_| backoff.failed(CHILD, 1, setback(), AT_ONCE, now).as_secs()).collect();
+        let pauses: Vec<u64> =
+            (0..9).map(|_| backoff.failed(CHILD, 1, setback(), AT_ONCE, now).as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
         for _ in 0..100 {
             assert_eq!(backoff.failed(CHILD, 1, setback(), AT_ONCE, now), LONGEST);
@@ -113,9 +114,10 @@ mod tests {
     fn what_fails_slowly_is_tried_less_often() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         let seconds = Duration::from_secs;
-        let pauses = [30, 30, 30].map(|took| backoff.failed(CHILD, 1, seconds(took), now).as_secs());
+        let pauses =
+            [30, 30, 30].map(|took| backoff.failed(CHILD, 1, setback(), seconds(took), now).as_secs());
         assert_eq!(pauses, [60, 60, 60]);
-        assert_eq!(backoff.failed(CHILD, 1, seconds(300), now), LONGEST);
+        assert_eq!(backoff.failed(CHILD, 1, setback(), seconds(300), now), LONGEST);
     }
 
     #[test]
