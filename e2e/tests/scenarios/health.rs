@@ -367,6 +367,22 @@ fn kube_state_metrics_has_every_phase_and_every_state_of_a_child() {
     }
 }
 
+#[test]
+#[ignore = "by kube-state-metrics, in Go"]
+fn metrics_of_a_workload_name_its_shard() {
+    let mut workload = baton_e2e::web(&json!({"mode": "Enforce"}));
+    workload["metadata"]["namespace"] = json!("shop");
+    let unlabelled = workload.clone();
+    workload["metadata"]["labels"] = json!({"baton.rs/shard": "second"});
+    let [labelled, unlabelled] = judge(&[workload, unlabelled]).try_into().unwrap();
+    let info = |judged: Judged| {
+        judged.metrics.into_iter().find(|metric| metric.starts_with("baton_workload_info{")).unwrap()
+    };
+    let (labelled, unlabelled) = (info(labelled), info(unlabelled));
+    assert!(labelled.contains("shard=\"second\""), "the alert about absent shards counts it: {labelled}");
+    assert!(!unlabelled.contains("shard="), "{unlabelled}");
+}
+
 /// Users paste it into `argocd-cm`.
 #[test]
 fn the_config_map_has_the_health_script() {
