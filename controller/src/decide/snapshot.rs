@@ -9,7 +9,7 @@ use kube::{Resource as _, ResourceExt};
 
 use super::{
     child::ChildKind,
-    replicas::{Autoscaler, Decision, Replicas, Seen, Wanted, Whose, decide, first_number},
+    replicas::{Autoscaler, Decision, Replicas, Scales, Seen, Wanted, Whose, decide, first_number},
 };
 
 /// The replica count of a Deployment without `spec.replicas`.
@@ -91,18 +91,46 @@ impl Snapshot {
                 && self.workload.spec.adoption == Adoption::Adopt
                 && wants(&self.workload, ChildKind::Autoscaler)
         };
-        let is_others =
-            |one: &&Autoscaler| !one.scales_workload && !one.is_controlled_by(&uid) && !is_to_be_adopted(one);
+        let is_others = |one: &&Autoscaler| {
+            one.scales == Scales::Deployment && !one.is_controlled_by(&uid) && !is_to_be_adopted(one)
+        };
         self.autoscalers.iter().filter(is_others).cloned().collect()
     }
 
-    /// The names of the HorizontalPodAutoscalers that set the Workload's number, though an autoscaler of the Deployment decides.
-    pub fn autoscalers_in_vain(&self) -> Vec<&str> {
-        if !matches!(wanted_replicas(&self.workload), Wanted::Autoscaler { .. }) {
-            return Vec::new();
-        }
-        let in_vain = self.autoscalers.iter().filter(|one| one.scales_workload);
-        in_vain.map(|one| one.name.as_str()).collect()
+    /// What is wrong with the HorizontalPodAutoscalers that an autoscaled Workload depends on, or that were meant for it: they scale
+    /// something else in vain, nothing at all, or were stopped. What has to change, as text.
+    pub fn autoscalers_in_vain(&self) -> Option<String> {
+        let Wanted::Autoscaler { whose, .. } = wanted_replicas(&self.workload) else { return None };
+        let named = |is_it: &dyn Fn(&Autoscaler) -> bool| {
+            let names: Vec<&str> =
+                self.autoscalers.iter().filter(|one| is_it(one)).map(|one| one.name.as_str()).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let of_workload = named(&|one| one.scales == Scales::Workload).map(|names| {
+            format!(
+                "{names} to target the Deployment: the Workload's spec.replicas has no effect while spec.autoscaling is set"
+            )
+        });
+        let stopped = || {
+            let names = named(&|one| one.scales == Scales::Deployment && one.is_ambiguous)?;
+            Some(format!(
+                "another HorizontalPodAutoscaler to stop scaling the same pods: its target's selector overlaps the Deployment's, so \
+                 Kubernetes has stopped both; the condition ScalingActive of {names} has the names"
+            ))
+        };
+        let unresolved = || {
+            let is_scaled = self.autoscalers.iter().any(|one| one.scales == Scales::Deployment);
+            let nothing = self.autoscalers.iter().filter(|_| whose == Whose::External && !is_scaled);
+            nothing.filter_map(|one| match &one.scales {
+                Scales::Nothing { target } => Some(format!(
+                    "{} to target the kind Deployment of apps/v1: Kubernetes can't resolve {target}, so it scales nothing",
+                    one.name
+                )),
+                Scales::Deployment | Scales::Workload => None,
+            })
+            .next()
+        };
+        of_workload.or_else(stopped).or_else(unresolved)
     }
 
     /// The names of all HorizontalPodAutoscalers that scale the Deployment.

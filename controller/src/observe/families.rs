@@ -22,7 +22,7 @@ use super::{
 use crate::{
     decide::{
         child::ChildKind,
-        replicas::{Autoscaler, ScaleTarget},
+        replicas::{Autoscaler, ScaleTarget, Scales},
         snapshot::shard_of,
     },
     hash::digest_of,
@@ -276,8 +276,9 @@ impl Families {
     /// Workload's Deployment.
     fn autoscaler_of(&self, object: &LiveObject) -> Option<(ScaleTarget, Autoscaler)> {
         let is_elsewhere = is_labelled(object.meta()) && !self.is_ours(object.meta());
-        let is_child =
-            |target: &ScaleTarget, one: &Autoscaler| !one.scales_workload && target.deployment == one.name;
+        let is_child = |target: &ScaleTarget, one: &Autoscaler| {
+            one.scales != Scales::Workload && target.deployment == one.name
+        };
         Autoscaler::of(object).filter(|(target, one)| !(is_elsewhere && is_child(target, one)))
     }
 

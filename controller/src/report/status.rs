@@ -206,12 +206,8 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
         );
     }
     let in_vain = pass.seen.autoscalers_in_vain();
-    if !in_vain.is_empty() {
-        phase = HandoverPhase::AutoscalerConflict;
-        waiting_for = Some(format!(
-            "{} to target the Deployment: the Workload's spec.replicas has no effect while spec.autoscaling is set",
-            in_vain.join(", ")
-        ));
+    if in_vain.is_some() && phase != HandoverPhase::AutoscalerConflict {
+        (phase, waiting_for) = (HandoverPhase::AutoscalerConflict, in_vain);
     }
     // A mode that writes nothing begins no handover.
     let begins_a_way = matches!(phase, HandoverPhase::HandoverPending | HandoverPhase::TakingBack);

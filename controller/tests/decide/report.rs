@@ -12,7 +12,7 @@ use baton_controller::{
         child::ChildKind,
         course::{ChildResult, Milestone},
         rehearsal::Rehearsed,
-        replicas::Autoscaler,
+        replicas::{Autoscaler, Scales},
     },
     report::{Done, Pass, Tried, Unreadable, Unreported, events, status, unreadable},
 };
@@ -353,7 +353,13 @@ fn a_deleted_autoscaler_is_reported_as_missing_while_the_replica_count_stays() {
 }
 
 fn autoscaler(name: &str) -> Autoscaler {
-    Autoscaler { name: name.to_owned(), min_replicas: 2, controller: None, scales_workload: false }
+    Autoscaler {
+        name: name.to_owned(),
+        min_replicas: 2,
+        controller: None,
+        scales: Scales::Deployment,
+        is_ambiguous: false,
+    }
 }
 
 #[test]
@@ -383,6 +389,32 @@ fn autoscalers_that_the_spec_does_not_have_are_reported_by_name() {
     assert_eq!(brief(&status, "AutoscalerConflict"), "True AutoscalerConflict");
     assert!(condition(&status, "AutoscalerConflict").message.contains("theirs"));
     assert_eq!(reasons(&pass, &WorkloadStatus::default(), &status), ["AutoscalerConflict"]);
+}
+
+#[test]
+fn an_autoscaler_that_kubernetes_cannot_resolve_or_has_stopped_is_reported() {
+    let external = workload(&json!({"autoscaling": {"external": {}}}));
+    let own = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
+    let reported = |workload: &Workload, autoscalers: &[&Autoscaler]| {
+        let children = [deployment_owned_by("s", 4), child(ChildKind::Autoscaler)];
+        let mut pass = pass(workload, children, []);
+        pass.seen.autoscalers = autoscalers.iter().map(|one| (*one).clone()).collect();
+        let status = status(&pass, &WorkloadStatus::default(), now());
+        let conflict = status.conditions.iter().find(|condition| condition.type_ == "AutoscalerConflict");
+        conflict.map(|condition| condition.message.clone())
+    };
+    let target = "Deployment of \"extensions/v1beta1\"".to_owned();
+    let unresolved = Autoscaler { scales: Scales::Nothing { target: target.clone() }, ..autoscaler("old") };
+    let message = reported(&external, &[&unresolved]).unwrap();
+    assert!(message.contains("old to target") && message.contains(&target), "{message}");
+    assert_eq!(reported(&external, &[&unresolved, &autoscaler("new")]), None, "it does no harm");
+    assert_eq!(reported(&own, &[&unresolved]), None, "it does no harm");
+
+    let stopped = Autoscaler { is_ambiguous: true, ..autoscaler("theirs") };
+    let message = reported(&external, &[&stopped]).unwrap();
+    assert!(message.contains("ScalingActive of theirs"), "{message}");
+    let fixed = workload(&json!({"replicas": 4}));
+    assert!(reported(&fixed, &[&stopped]).unwrap().contains("theirs, which scales"), "the spec has none");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use baton_controller::decide::{
     child::ChildKind,
     course::{Course, Next, Read},
     plan::{Step, plan},
-    replicas::Autoscaler,
+    replicas::{Autoscaler, Scales},
     snapshot::Snapshot,
 };
 use baton_crd::Workload;
@@ -373,7 +373,8 @@ fn autoscalers(seen: Cluster, server: &Server) -> Vec<Autoscaler> {
         name: "theirs".to_owned(),
         min_replicas: START,
         controller: None,
-        scales_workload: false,
+        scales: Scales::Deployment,
+        is_ambiguous: false,
     };
     seen.theirs.then_some(theirs).into_iter().chain(own).collect()
 }

@@ -1,10 +1,10 @@
 //! `spec.replicas` goes to the autoscaler and comes back. A watch sees every value on the way.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::scenarios;
+use baton_e2e::{autoscaler, scenarios};
 use baton_testbed::{Cluster, ReplicaWatch, eventually};
-use kube::api::DeleteParams;
-use serde_json::json;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
 
 use crate::scene::{Scene, entries_of, replicas};
 
@@ -15,6 +15,8 @@ scenarios! {
     a_replica_count_that_the_workload_drops_stays_on_the_deployment,
     a_deleted_deployment_is_created_again_with_its_last_replica_count,
     an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_autoscaler,
+    an_autoscaler_is_seen_however_its_target_is_spelled,
+    an_autoscaler_that_scales_nothing_is_reported,
 }
 
 async fn values(watch: &ReplicaWatch) -> Vec<i32> {
@@ -130,4 +132,68 @@ async fn an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_auto
     scene.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [3, 7]);
     assert!(scene.child(ChildKind::Autoscaler).await.is_none());
+}
+
+/// An autoscaler whose target is spelled like this.
+fn spelled(name: &str, api_version: &str, kind: &str, spec: Value) -> Value {
+    let mut autoscaler = autoscaler(name, "web", spec);
+    autoscaler["spec"]["scaleTargetRef"] = json!({"apiVersion": api_version, "kind": kind, "name": "web"});
+    autoscaler
+}
+
+async fn an_autoscaler_is_seen_however_its_target_is_spelled(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "spelled").await;
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.condition("Ready", "True").await;
+    let watch = scene.watch().await.unwrap();
+    let theirs = spelled("theirs", "apps/v1beta1", "deployment", json!({"minReplicas": 4, "maxReplicas": 8}));
+    let autoscalers = scene.children(ChildKind::Autoscaler);
+    autoscalers.patch("theirs", &PatchParams::apply("user"), &Patch::Apply(&theirs)).await.unwrap();
+    let conflict = scene.condition("AutoscalerConflict", "True").await;
+    assert!(conflict.message.contains("theirs"), "{}", conflict.message);
+    scene.child_where("the autoscaler to scale", ChildKind::Deployment, |live| replicas(live) == 4).await;
+    scene.reconcile_times(3).await;
+    assert_eq!(values(&watch).await, [2, 4]);
+
+    scene.apply(&json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 5}})).await;
+    assert_eq!(scene.condition("Applied", "False").await.reason, "NotOwned", "Baton makes no second one");
+    assert!(scene.child(ChildKind::Autoscaler).await.is_none());
+}
+
+async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "in-vain").await;
+    scene.apply(&json!({"replicas": 2, "autoscaling": {"external": {}}})).await;
+    scene.condition("HandoverPending", "True").await;
+    let autoscalers = scene.children(ChildKind::Autoscaler);
+    let apply = async |autoscaler: Value| {
+        let name = autoscaler["metadata"]["name"].as_str().unwrap().to_owned();
+        autoscalers.patch(&name, &PatchParams::apply("user"), &Patch::Apply(&autoscaler)).await.unwrap();
+    };
+    let limits = || json!({"minReplicas": 3, "maxReplicas": 8});
+    apply(spelled("old", "extensions/v1beta1", "Deployment", limits())).await;
+    let conflict = scene.condition("AutoscalerConflict", "True").await;
+    assert!(
+        conflict.message.contains("old to target the kind Deployment of apps/v1"),
+        "{}",
+        conflict.message
+    );
+
+    apply(spelled("old", "apps/v1", "Deployment", limits())).await;
+    scene.condition("HandedOver", "True").await;
+    scene.no_condition("AutoscalerConflict").await;
+
+    // Another Deployment whose selector selects these pods too.
+    let live = scene.child(ChildKind::Deployment).await.unwrap();
+    let labels = &live.data["spec"]["selector"]["matchLabels"];
+    let template =
+        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    let overlapping = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "overlapping"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    });
+    let deployments = scene.children(ChildKind::Deployment);
+    deployments.patch("overlapping", &PatchParams::apply("user"), &Patch::Apply(&overlapping)).await.unwrap();
+    apply(autoscaler("second", "overlapping", limits())).await;
+    let conflict = scene.condition("AutoscalerConflict", "True").await;
+    assert!(conflict.message.contains("ScalingActive of old"), "{}", conflict.message);
 }

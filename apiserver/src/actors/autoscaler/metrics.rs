@@ -3,7 +3,7 @@
 use baton_merge::quantity::{Precision, canonical};
 use serde_json::{Value, json};
 
-use super::Look;
+use super::{Look, target_of};
 use crate::{
     actors::{
         Load,
@@ -38,7 +38,10 @@ impl Look<'_, '_> {
     /// The load that a test has set for the target.
     pub(super) fn load(&self) -> Option<Load> {
         let reference = &self.autoscaler["spec"]["scaleTargetRef"];
-        let target = [namespace(self.autoscaler), text(reference, "/kind"), text(reference, "/name")];
+        let registry = self.pass.server.registry();
+        let kind =
+            target_of(&registry, reference).map_or(text(reference, "/kind"), |resource| &resource.gvk.kind);
+        let target = [namespace(self.autoscaler), kind, text(reference, "/name")];
         self.pass.settings.loads.get(&target.map(str::to_owned).into()).copied()
     }
 
@@ -61,16 +64,17 @@ impl Look<'_, '_> {
         self.pass.list("", "pods").into_iter().filter(is_own).collect()
     }
 
-    /// The other autoscalers whose targets have this selector.
-    fn rivals(&mut self, selector: &str) -> Vec<String> {
+    /// The other autoscalers whose targets select one of these pods.
+    fn rivals(&mut self, pods: &[Object]) -> Vec<String> {
         let all = self.pass.list_version("autoscaling", "v2", "horizontalpodautoscalers");
         let others = all.iter().filter(|other| {
             uid(other) != uid(self.autoscaler) && namespace(other) == namespace(self.autoscaler)
         });
         let mut rivals = Vec::new();
         for other in others {
-            let target = Look { pass: self.pass, autoscaler: other }.target();
-            if target.is_ok_and(|target| text(&target.scale, "/status/selector") == selector) {
+            let mut look = Look { pass: self.pass, autoscaler: other };
+            let selected = look.target().map(|target| look.pods(&target.scale)).unwrap_or_default();
+            if selected.iter().any(|pod| pods.iter().any(|own| uid(own) == uid(pod))) {
                 rivals.push(format!("{{{} {}}}", name(other), namespace(other)));
             }
         }
@@ -83,7 +87,8 @@ impl Look<'_, '_> {
         if selector.is_empty() {
             return Err(("InvalidSelector", "the HPA target's scale is missing a selector".to_owned()));
         }
-        let rivals = self.rivals(selector);
+        let pods = self.pods(scale);
+        let rivals = self.rivals(&pods);
         if !rivals.is_empty() {
             let own = [format!("{{{} {}}}", name(self.autoscaler), namespace(self.autoscaler))];
             let mut all: Vec<_> = own.into_iter().chain(rivals).collect();
@@ -92,7 +97,6 @@ impl Look<'_, '_> {
             let message = format!("pods by selector {selector} are controlled by multiple HPAs: [{all}]");
             return Err(("AmbiguousSelector", message));
         }
-        let pods = self.pods(scale);
         let current = int(scale, "/spec/replicas");
         let mut best = Proposal { replicas: 0, name: String::new(), statuses: Vec::new() };
         let mut first_failure = None;

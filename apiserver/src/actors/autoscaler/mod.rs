@@ -3,7 +3,7 @@
 mod limits;
 mod metrics;
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -14,12 +14,13 @@ use self::{
 };
 use super::{
     Controller, Pass,
-    client::{path_of, resource_of},
+    client::path_of,
     object::{int, items, name, namespace, text, time, uid},
     settings::Load,
     settled::{Settled, uids},
     view::Object,
 };
+use crate::registry::{Registry, Resource};
 
 /// How often the targets are read, also without a change.
 const PERIOD: Duration = Duration::from_secs(15);
@@ -67,11 +68,23 @@ impl Controller for Autoscaler {
     }
 }
 
+/// The kind that a reference means: by the group and the kind, which may be in lower case, and by no version. After
+/// `NewDiscoveryRESTMapper` of client-go.
+fn target_of<'r>(registry: &'r Registry, reference: &Value) -> Option<&'r Arc<Resource>> {
+    let (api_version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let is_it = |resource: &&Arc<Resource>| {
+        let of = &resource.gvk;
+        of.group == group && (of.kind == kind || of.kind.to_lowercase() == kind)
+    };
+    registry.preferred().find(is_it).filter(|_| !version.contains('/'))
+}
+
 /// What an autoscaler goes by besides itself: its target, and the pods that may be the target's.
 fn scaled(pass: &mut Pass<'_>, autoscaler: &Object) -> Vec<Object> {
     let reference = &autoscaler["spec"]["scaleTargetRef"];
     let registry = pass.server.registry();
-    let targets = resource_of(&registry, reference).map(|resource| pass.all(resource)).unwrap_or_default();
+    let targets = target_of(&registry, reference).map(|resource| pass.all(resource)).unwrap_or_default();
     let is_target = |object: &Object| name(object) == text(reference, "/name");
     let pods = pass.list("", "pods");
     let all = targets.into_iter().filter(is_target).chain(pods);
@@ -138,7 +151,7 @@ impl Look<'_, '_> {
     fn target(&mut self) -> Result<Target, String> {
         let reference = &self.autoscaler["spec"]["scaleTargetRef"];
         let registry = self.pass.server.registry();
-        let resource = resource_of(&registry, reference).ok_or_else(|| {
+        let resource = target_of(&registry, reference).ok_or_else(|| {
             let (version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
             format!("no matches for kind {kind:?} in version {version:?}")
         })?;

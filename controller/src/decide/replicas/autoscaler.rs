@@ -18,8 +18,51 @@ pub struct Autoscaler {
     pub min_replicas: i32,
     /// The kind and the uid of its controller, such as KEDA's `ScaledObject`.
     pub controller: Option<(String, String)>,
-    /// Whether its target is the Workload in the place of the Deployment.
-    pub scales_workload: bool,
+    /// What it scales.
+    pub scales: Scales,
+    /// Whether its controller has stopped it, because another autoscaler's target selects the same pods.
+    pub is_ambiguous: bool,
+}
+
+/// What an autoscaler scales whose target has a Deployment's name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scales {
+    /// The Deployment.
+    Deployment,
+    /// The Workload in the place of the Deployment.
+    Workload,
+    /// Nothing: it means the Deployment, by a kind that the autoscaler's controller can't resolve.
+    Nothing {
+        /// The kind and the API version, as text.
+        target: String,
+    },
+}
+
+impl Scales {
+    /// What a reference to this kind means, as the autoscaler's controller resolves it: by the group and the kind, which may be
+    /// in lower case, and by no version (`reconcileAutoscaler` in `pkg/controller/podautoscaler/horizontal.go`, and
+    /// `NewDiscoveryRESTMapper` of client-go). None if it means something else.
+    fn of(api_version: &str, kind: &str) -> Option<Self> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let is_resolved = |name: &str| kind == name || kind == name.to_lowercase();
+        let means = |name: &str| {
+            let kind = kind.to_lowercase();
+            kind.strip_suffix('s').unwrap_or(&kind) == name.to_lowercase()
+        };
+        let deployment = ChildKind::Deployment.name();
+        match group {
+            // There is no such API version.
+            _ if version.contains('/') => {}
+            "apps" if is_resolved(deployment) => return Some(Self::Deployment),
+            group if group == Workload::group(&()) && is_resolved(&Workload::kind(&())) => {
+                return Some(Self::Workload);
+            }
+            // The groups of Deployments once, and without a group; another group may have a Deployment of its own.
+            "apps" | "extensions" | "" => {}
+            _ => return None,
+        }
+        means(deployment).then(|| Self::Nothing { target: format!("{kind} of {api_version:?}") })
+    }
 }
 
 impl Autoscaler {
@@ -38,19 +81,15 @@ impl Autoscaler {
     /// something else.
     pub fn of(live: &LiveObject) -> Option<(ScaleTarget, Self)> {
         let Spec { scale_target_ref: target, min_replicas } = live.spec()?;
-        let (group, _) = target.api_version.split_once('/')?;
-        let scales_workload = match (group, &*target.kind) {
-            ("apps", kind) if kind == ChildKind::Deployment.name() => false,
-            (group, kind) if (group, kind) == (&*Workload::group(&()), &*Workload::kind(&())) => true,
-            _ => return None,
-        };
+        let scales = Scales::of(&target.api_version, &target.kind)?;
         let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true));
         let autoscaler = Self {
             name: live.name_any(),
             // The API server fills it in; 1 is its default.
             min_replicas: min_replicas.unwrap_or(1),
             controller: controller.map(|owner| (owner.kind.clone(), owner.uid.clone())),
-            scales_workload,
+            scales,
+            is_ambiguous: live.status::<Status<'_>>().is_some_and(|status| status.is_ambiguous()),
         };
         let namespace = live.namespace().unwrap_or_default();
         Some((ScaleTarget { namespace, deployment: target.name.into_owned() }, autoscaler))
@@ -69,12 +108,38 @@ struct Spec<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Target<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     api_version: Cow<'a, str>,
     #[serde(borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
     name: Cow<'a, str>,
+}
+
+/// As much of its status.
+#[derive(Deserialize)]
+struct Status<'a> {
+    #[serde(borrow, default)]
+    conditions: Vec<Condition<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Condition<'a> {
+    #[serde(borrow, rename = "type")]
+    type_: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Cow<'a, str>,
+    #[serde(borrow, default)]
+    reason: Cow<'a, str>,
+}
+
+impl Status<'_> {
+    fn is_ambiguous(&self) -> bool {
+        let is_it = |one: &Condition<'_>| {
+            one.type_ == "ScalingActive" && one.status == "False" && one.reason == "AmbiguousSelector"
+        };
+        self.conditions.iter().any(is_it)
+    }
 }
 
 /// A Deployment that is scaled.
@@ -90,5 +155,71 @@ impl ScaleTarget {
     /// The Deployment of a Workload.
     pub fn of(workload: &Workload) -> Self {
         Self { namespace: workload.namespace().unwrap_or_default(), deployment: workload.name_any() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(spec: &Value, status: &Value) -> Option<Autoscaler> {
+        let object = json!({"metadata": {"name": "web", "namespace": "ns"}, "spec": spec, "status": status});
+        Autoscaler::of(&LiveObject::from_json(object).unwrap()).map(|(_, autoscaler)| autoscaler)
+    }
+
+    fn target(api_version: &str, kind: &str) -> Option<Scales> {
+        let spec = json!({"scaleTargetRef": {"apiVersion": api_version, "kind": kind, "name": "web"}});
+        of(&spec, &Value::Null).map(|autoscaler| autoscaler.scales)
+    }
+
+    #[test]
+    fn a_target_is_resolved_as_by_the_autoscalers_controller() {
+        for (api_version, kind) in [
+            ("apps/v1", "Deployment"),
+            ("apps/v1", "deployment"),
+            ("apps/v1beta1", "Deployment"),
+            ("apps/v9", "deployment"),
+            ("apps/", "Deployment"),
+        ] {
+            assert_eq!(target(api_version, kind), Some(Scales::Deployment), "{kind} of {api_version}");
+        }
+        for kind in ["Workload", "workload"] {
+            assert_eq!(target("baton.rs/v1alpha1", kind), Some(Scales::Workload));
+        }
+        for (api_version, kind) in [
+            ("extensions/v1beta1", "Deployment"),
+            ("", "Deployment"),
+            ("v1", "Deployment"),
+            ("apps/v1/x", "Deployment"),
+            ("apps/v1", "DEPLOYMENT"),
+            ("apps/v1", "deployments"),
+        ] {
+            let nothing = target(api_version, kind);
+            assert!(matches!(nothing, Some(Scales::Nothing { .. })), "{kind} of {api_version}: {nothing:?}");
+        }
+        for (api_version, kind) in [
+            ("apps/v1", "StatefulSet"),
+            ("argoproj.io/v1alpha1", "Rollout"),
+            ("example.com/v1", "Deployment"),
+        ] {
+            assert_eq!(target(api_version, kind), None, "{kind} of {api_version}");
+        }
+        let without_version =
+            of(&json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}}), &Value::Null);
+        assert!(matches!(without_version.unwrap().scales, Scales::Nothing { .. }));
+    }
+
+    #[test]
+    fn an_autoscaler_is_ambiguous_while_its_controller_says_that_it_is() {
+        let spec = json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+        let is_ambiguous = |status: &str, reason: &str| {
+            let able = json!({"type": "AbleToScale", "status": "True", "reason": "SucceededGetScale"});
+            let active = json!({"type": "ScalingActive", "status": status, "reason": reason});
+            of(&spec, &json!({"conditions": [able, active]})).unwrap().is_ambiguous
+        };
+        assert!(is_ambiguous("False", "AmbiguousSelector"));
+        assert!(!is_ambiguous("True", "ValidMetricFound") && !is_ambiguous("False", "ScalingDisabled"));
     }
 }

@@ -18,7 +18,7 @@ mod phase;
 use baton_apply::ownership::Owner;
 use baton_crd::HandoverPhase;
 
-pub use autoscaler::{Autoscaler, ScaleTarget};
+pub use autoscaler::{Autoscaler, ScaleTarget, Scales};
 pub use owners::{REPLICAS, ReplicaOwners, Replicas};
 
 /// Who the spec wants to set the replica count.

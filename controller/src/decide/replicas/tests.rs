@@ -36,7 +36,13 @@ fn owned_by(managers: &str, replicas: i32) -> Replicas {
 
 fn autoscaler(name: &str, controller: Option<&str>) -> Autoscaler {
     let controller = controller.map(|kind| (kind.to_owned(), "uid".to_owned()));
-    Autoscaler { name: name.to_owned(), min_replicas: 2, controller, scales_workload: false }
+    Autoscaler {
+        name: name.to_owned(),
+        min_replicas: 2,
+        controller,
+        scales: Scales::Deployment,
+        is_ambiguous: false,
+    }
 }
 
 /// What is decided for a Deployment that these hold, with or without an autoscaler of Baton's and with these of others.
