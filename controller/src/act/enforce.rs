@@ -18,7 +18,7 @@ use crate::{
     clock::now,
     decide::{
         child::ChildKind,
-        course::{ChildResult, Course, Ended, LiveIntent, Next, Read, Turn},
+        course::{ChildResult, Course, Ended, LiveIntent, Milestone, Next, Read, Turn},
         intent::IntentError,
         plan::plan,
         snapshot::Snapshot,
@@ -51,7 +51,9 @@ pub(super) async fn enforce(
     // Before the schemas, whose change begins another round: what was found with the earlier ones doesn't count in it.
     let round = context.rounds();
     let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, round, context) };
-    let mut course = Course::new(seen, held_back, always_send).knowing(known);
+    let had_children = context.record(&*workload, |record| record.has_created);
+    let course = Course::new(seen, held_back, always_send);
+    let mut course = course.knowing(known).after_creations(had_children);
     let (mut has_written, mut put_off) = (false, None);
     loop {
         let schemas = context.applier.schemas();
@@ -97,6 +99,7 @@ pub(super) async fn enforce(
     let news = Unreported { milestones: finished.milestones, takes: finished.takes };
     let contested = context.record(&*workload, |record| {
         record.live = live;
+        record.has_created |= news.milestones.iter().any(|(_, one)| *one == Milestone::Created);
         record.passed(&finished.results, &finished.refused, generation, now);
         record.unreported.add(news);
         record.contention.contested(now)

@@ -13,9 +13,10 @@ use baton_apply::{
     ApiError, Effect, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas, Take, Tries,
     Verdict, contention::Correction,
 };
-use baton_crd::ChildState;
+use baton_crd::WorkloadStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
 
 use super::{
     child::ChildKind,
@@ -123,6 +124,8 @@ pub struct Course {
     live: BTreeMap<ChildKind, LiveIntent>,
     /// Whether the Workload isn't the one that is planned from any more: its spec is another, or its shard is.
     is_outdated: bool,
+    /// Whether an earlier pass of this process has created a child.
+    had_children: bool,
     /// Whether the Workload was read from the server after the last object of another shard was: only then that one is written.
     is_still_ours: bool,
     /// What was done; nothing is decided by it.
@@ -259,6 +262,7 @@ impl Course {
             stale: BTreeMap::new(),
             live: BTreeMap::new(),
             is_outdated: false,
+            had_children: false,
             is_still_ours: false,
             record: PassRecord::default(),
         }
@@ -268,6 +272,12 @@ impl Course {
     #[must_use]
     pub fn knowing(self, live: BTreeMap<ChildKind, LiveIntent>) -> Self {
         Self { live, ..self }
+    }
+
+    /// The same, knowing whether an earlier pass has created a child, which the status may not name yet.
+    #[must_use]
+    pub fn after_creations(self, had_children: bool) -> Self {
+        Self { had_children, ..self }
     }
 
     /// What was seen up to now, with the server's responses in it.
@@ -280,7 +290,7 @@ impl Course {
         (
             (&self.seen, self.always_send, &self.held_back, self.step_under_way()),
             (&self.to_read, &self.fresh, &self.to_write, self.then),
-            (self.plans, &self.stale, &self.live, self.is_outdated, self.is_still_ours),
+            (self.plans, &self.stale, &self.live, self.is_outdated, self.had_children, self.is_still_ours),
         )
     }
 
@@ -373,12 +383,16 @@ impl Course {
 
     /// A plan was made of what was seen. If it moves the replica count, or creates an autoscaler, it is dropped until all that
     /// this rests on was read from the server. So it is until the Workload was read, if it writes an object of another shard: that is
-    /// this shard's to write only while the Workload is.
+    /// this shard's to write only while the Workload is. And if it creates a child of a Workload that had some: it may be missing
+    /// because the Workload was deleted, which another watch reports, maybe later.
     pub fn planned(&mut self, plan: Plan) {
         let Plan { steps, refused, then } = plan;
         let moves = then == Then::PlanAgain && steps.iter().any(moves_replicas);
         if moves || steps.iter().any(lets_scale) {
             self.to_read = GROUNDS.into_iter().filter(|read| !self.fresh.contains(read)).collect();
+        }
+        if self.had_children() && steps.iter().any(Step::creates) && !self.fresh.contains(&Read::Workload) {
+            self.to_read.insert(Read::Workload);
         }
         if !self.is_still_ours && steps.iter().any(|step| self.seen.is_of_other_shard(step.child())) {
             self.to_read.insert(Read::Workload);
@@ -434,9 +448,23 @@ impl Course {
             self.held_back.extend([ChildKind::Deployment, ChildKind::Autoscaler]);
         }
         if read == Read::Workload {
-            let others = ChildKind::ALL.into_iter().filter(|kind| self.seen.is_of_other_shard(*kind));
+            let is_missing = |kind| self.had_children() && self.seen.child(kind).is_none();
+            let others = ChildKind::ALL
+                .into_iter()
+                .filter(|kind| self.seen.is_of_other_shard(*kind) || is_missing(*kind));
+            let others: Vec<ChildKind> = others.collect();
             self.held_back.extend(others);
         }
+    }
+
+    /// Whether the Workload had children before this pass.
+    fn had_children(&self) -> bool {
+        let status = self.seen.workload.status.as_ref();
+        let is_reported = |status: &WorkloadStatus| {
+            status.observed_generation.is_some_and(|generation| generation >= 0)
+                || !status.children.is_empty()
+        };
+        self.had_children || status.is_some_and(is_reported)
     }
 
     /// A child is left alone from now on.
@@ -597,22 +625,21 @@ fn lets_scale(step: &Step) -> bool {
     step.child() == ChildKind::Autoscaler && step.creates()
 }
 
-/// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label: what is
-/// wanted may be there as an object of another owner, as the status says if it was so before; and what the status still names,
-/// though the spec no longer asks for it, may have lost its label before it could be deleted. So may an autoscaler, while there is no
-/// Deployment of this Workload's for it. What else isn't shown is created, which the server refuses where there is an object after all.
+/// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label, and a watch
+/// reports what has lost it as deleted: so what the status names may still be there, and what else is written or reported depends
+/// on it. So may an autoscaler of this Workload's that is known to scale the Deployment. What else isn't shown is created, which the
+/// server refuses where there is an object after all.
 pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
-    let reported = |kind: ChildKind| {
-        let children = seen.workload.status.iter().flat_map(|status| &status.children);
-        children.into_iter().find(|child| child.kind == kind.name()).map(|child| child.state)
+    let (uid, name) = (seen.uid(), seen.workload.name_any());
+    let is_reported = |kind: ChildKind| {
+        let mut children = seen.workload.status.iter().flat_map(|status| &status.children);
+        children.any(|child| child.kind == kind.name())
     };
+    let scales = || seen.autoscalers.iter().any(|one| one.name == name && one.is_controlled_by(&uid));
     // What isn't wanted is asked for even where it isn't to be touched now: what isn't found is forgotten.
-    let is_meant = |kind: &ChildKind| match reported(*kind) {
-        state if wants(&seen.workload, *kind) => {
-            let may_wait = *kind == ChildKind::Autoscaler && seen.own(ChildKind::Deployment).is_none();
-            state.is_some_and(|state| state == ChildState::Refused || may_wait) && !held_back.contains(kind)
-        }
-        state => state.is_some(),
+    let is_meant = |kind: &ChildKind| {
+        let may_be_left = wants(&seen.workload, *kind) && held_back.contains(kind);
+        (is_reported(*kind) && !may_be_left) || (*kind == ChildKind::Autoscaler && scales())
     };
     ChildKind::ALL.into_iter().filter(|kind| seen.child(*kind).is_none() && is_meant(kind)).collect()
 }

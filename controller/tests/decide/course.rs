@@ -12,6 +12,7 @@ use baton_controller::decide::{
     child::ChildKind,
     course::{ChildResult, Course, Ended, Finished, Milestone, Next, Read, Turn},
     plan::{Step, plan},
+    replicas::{Autoscaler, Scales},
     snapshot::{Snapshot, shard_of},
 };
 use baton_crd::{Workload, WorkloadStatus, labels};
@@ -99,13 +100,18 @@ fn a_new_workloads_deployment_is_sent_at_low_priority_after_its_other_children()
         [-1, 1].map(|generation| Workload { status: Some(status(generation)), ..workload(&spec) });
     let turns = |workload: &Workload| {
         let (mut course, mut turns) = (Course::new(seen(workload, []), BTreeSet::new(), false), Vec::new());
-        course.planned(plan(course.seen(), course.held_back()).unwrap());
-        while let Next::Send { turn, .. } = course.next(schemas(), earlier()) {
-            let child = course.step_under_way().unwrap().child();
-            turns.push((child, turn));
-            course.responded(schemas(), Err(no_response()));
+        loop {
+            match course.next(schemas(), earlier()) {
+                Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
+                Next::Read(_) => course.read_workload(Some(&workload.metadata)),
+                Next::Send { turn, .. } => {
+                    let child = course.step_under_way().unwrap().child();
+                    turns.push((child, turn));
+                    course.responded(schemas(), Err(no_response()));
+                }
+                Next::Done => return turns,
+            }
         }
-        turns
     };
     let [service, deployment] = [ChildKind::Service, ChildKind::Deployment];
     assert_eq!(turns(&new), [(service, Turn::Next), (deployment, Turn::AfterNewcomers)]);
@@ -479,4 +485,134 @@ fn another_shards_child_that_the_spec_no_longer_has_is_deleted_only_by_the_workl
         run(&mut blind(&workload), &mut server, || Some(shard), |_| {});
         assert_eq!(shards(&server), left, "the Workload is in {shard}");
     }
+}
+
+/// A Workload with all children, whose status names these.
+fn with_all(reported: &[ChildKind]) -> Workload {
+    let mut workload = workload(&json!({
+        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
+        "service": {"type": "ClusterIP", "ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    }));
+    let child = |kind: &ChildKind| json!({"kind": kind.name(), "name": "web", "apiVersion": kind.api_version(), "state": "Applied"});
+    let children: Vec<Value> = reported.iter().map(child).collect();
+    let status =
+        json!({"observedGeneration": if reported.is_empty() { -1 } else { 1 }, "children": children});
+    workload.status = Some(serde_json::from_value(status).unwrap());
+    workload
+}
+
+/// What a pass reads until it sends something or is done, while the server has these objects, and the Workload if `exists`; without
+/// it, the Workload can't be read. The first step that is sent follows.
+fn reads(
+    course: &mut Course,
+    exists: Option<bool>,
+    server: impl Fn(ChildKind) -> Option<LiveObject>,
+) -> (Vec<Read>, Option<Step>) {
+    let (mut reads, workload) = (Vec::new(), course.seen().workload.clone());
+    loop {
+        match course.next(schemas(), earlier()) {
+            Next::Read(read) => {
+                reads.push(read);
+                match (read, exists) {
+                    (Read::Workload, Some(exists)) => {
+                        course.read_workload(exists.then_some(&workload.metadata));
+                    }
+                    (Read::Workload, None) => course.unreadable(read, &no_response()),
+                    (Read::Child(child) | Read::Newer(child), _) => course.read_child(child, server(child)),
+                    (Read::Autoscalers, _) => course.read_autoscalers(Vec::new()),
+                }
+            }
+            Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
+            Next::Send { .. } => return (reads, course.step_under_way().cloned()),
+            Next::Done => return (reads, None),
+        }
+    }
+}
+
+/// The children of a Workload after its first passes, but for this one.
+fn all_but(missing: ChildKind) -> Snapshot {
+    let mut all = Snapshot::new(Arc::new(with_all(&ChildKind::ALL)), [].into(), Vec::new());
+    for kind in ChildKind::ALL.into_iter().filter(|kind| *kind != missing) {
+        let live = match kind {
+            ChildKind::Deployment => deployment("s"),
+            kind => live(child(kind).1),
+        };
+        all.put(kind, Some(live));
+    }
+    all
+}
+
+#[test]
+fn a_child_of_a_workload_that_had_children_is_created_only_after_the_workload_was_read() {
+    for missing in ChildKind::ALL {
+        for exists in [Some(false), None, Some(true)] {
+            let all = all_but(missing);
+            let mut course = Course::new(all.clone(), BTreeSet::new(), false);
+            let creates = loop {
+                let (_, step) = reads(&mut course, exists, |kind| all.child(kind).cloned());
+                let Some(step) = step else { break false };
+                if step.creates() && step.child() == missing {
+                    break true;
+                }
+                course.responded(schemas(), Err(no_response()));
+            };
+            assert_eq!(creates, exists == Some(true), "{missing}: {exists:?}");
+        }
+    }
+}
+
+#[test]
+fn a_new_workloads_children_are_created_without_a_read_in_its_first_pass_only() {
+    let new = Snapshot::new(Arc::new(with_all(&[])), [].into(), Vec::new());
+    let mut first = Course::new(new.clone(), BTreeSet::new(), false);
+    let (read, step) = reads(&mut first, Some(false), |_| None);
+    assert!(read.is_empty() && step.is_some_and(|step| step.creates()), "{read:?}");
+    let mut second = Course::new(new, BTreeSet::new(), false).after_creations(true);
+    assert_eq!(reads(&mut second, Some(false), |_| None), (vec![Read::Workload], None));
+}
+
+#[test]
+fn a_child_that_has_lost_batons_label_is_read_and_gets_it_back() {
+    for lost in ChildKind::ALL {
+        let unlabelled = || match lost {
+            ChildKind::Deployment => deployment("s"),
+            kind => live(child(kind).1),
+        };
+        let mut course = Course::new(all_but(lost), BTreeSet::new(), false);
+        let (read, _) = reads(&mut course, Some(true), |kind| (kind == lost).then(unlabelled));
+        assert_eq!(read.first(), Some(&Read::Child(lost)), "before anything is written");
+        let applied = loop {
+            let step = course.step_under_way().unwrap().clone();
+            if step.child() == lost {
+                break step;
+            }
+            course.responded(schemas(), Err(no_response()));
+            reads(&mut course, Some(true), |_| None);
+        };
+        let Step::Apply { intent, .. } = &applied else { panic!("{applied:?}") };
+        assert!(!applied.creates(), "{lost}");
+        let label = &intent.as_value()["metadata"]["labels"][labels::MANAGED_BY];
+        assert_eq!(label, labels::MANAGED_BY_BATON, "{lost}");
+    }
+}
+
+#[test]
+fn batons_autoscaler_without_its_label_is_found_by_what_it_scales_beside_another_one() {
+    let own = || live(child(ChildKind::Autoscaler).1);
+    let mut seen = all_but(ChildKind::Autoscaler);
+    seen.workload = Arc::new(with_all(&[]));
+    let owner = ("Workload".to_owned(), seen.uid());
+    let autoscaler = |name: &str, controller| Autoscaler {
+        name: name.to_owned(),
+        min_replicas: 2,
+        controller,
+        scales: Scales::Deployment,
+        is_ambiguous: false,
+    };
+    seen.autoscalers = vec![autoscaler("other", None), autoscaler("web", Some(owner))];
+    let mut course = Course::new(seen, BTreeSet::new(), false);
+    let (read, _) = reads(&mut course, Some(true), |kind| (kind == ChildKind::Autoscaler).then(own));
+    assert_eq!(read.first(), Some(&Read::Child(ChildKind::Autoscaler)));
+    assert!(course.seen().own(ChildKind::Autoscaler).is_some());
 }

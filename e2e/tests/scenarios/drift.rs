@@ -1,7 +1,7 @@
 //! Changes of a child by other managers: Baton corrects its own fields, and keeps theirs.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::scenarios;
+use baton_e2e::{autoscaler, scenarios};
 use baton_testbed::Cluster;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -12,6 +12,7 @@ scenarios! {
     another_managers_change_of_a_field_that_baton_owns_is_corrected,
     fields_of_another_manager_stay_through_ten_applies,
     a_deleted_child_is_created_again,
+    a_child_that_loses_batons_label_gets_it_back,
 }
 
 async fn another_managers_change_of_a_field_that_baton_owns_is_corrected(cluster: Cluster) {
@@ -85,4 +86,45 @@ async fn a_deleted_child_is_created_again(cluster: Cluster) {
     scene
         .child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before)
         .await;
+}
+
+async fn a_child_that_loses_batons_label_gets_it_back(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "unlabelled").await;
+    scene
+        .apply(&json!({
+            "service": {"ports": [{"port": 80}]},
+            "autoscaling": {"minReplicas": 1, "maxReplicas": 2},
+            "disruptionBudget": {"minAvailable": 1},
+        }))
+        .await;
+    scene.condition("Applied", "True").await;
+    // Beside another autoscaler, Baton creates none.
+    let other = autoscaler("other", "web", json!({"minReplicas": 1, "maxReplicas": 3}));
+    let autoscalers = scene.children(ChildKind::Autoscaler);
+    autoscalers.patch("other", &PatchParams::apply("user"), &Patch::Apply(&other)).await.unwrap();
+    scene.condition("AutoscalerConflict", "True").await;
+    scene.at_rest().await;
+
+    for kind in ChildKind::ALL {
+        for label in [json!("helm"), json!(null)] {
+            let (mark, before) = (scene.mark(), scene.child(kind).await.unwrap().metadata.uid);
+            let patch = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": label}}});
+            scene.edit_as("user", kind, &Patch::Merge(patch)).await;
+            let child = scene
+                .child_where("the label", kind, |child| {
+                    let labels = child.metadata.labels.as_ref();
+                    labels.and_then(|labels| labels.get("app.kubernetes.io/managed-by")).map(String::as_str)
+                        == Some("baton")
+                })
+                .await;
+            assert_eq!(child.metadata.uid, before, "{kind}");
+            scene.at_rest().await;
+            // This version stands for no object.
+            let creations = scene.requests_since(mark).writes().that(|write| {
+                let body = write.request_object.as_ref();
+                body.is_some_and(|body| body["metadata"]["resourceVersion"] == "1")
+            });
+            assert!(creations.is_empty(), "{kind} isn't taken for missing:\n{creations}");
+        }
+    }
 }

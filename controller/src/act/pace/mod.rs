@@ -85,6 +85,8 @@ pub struct WorkloadPace {
     pub live: LiveIntents,
     /// The turn of its next write, if that can wait.
     turn: Option<Instant>,
+    /// Whether a pass has created a child.
+    pub has_created: bool,
     /// Until when it lets newcomers first.
     newcomers_first: Option<Instant>,
 }
@@ -205,6 +207,7 @@ impl WorkloadPace {
             turn: None,
             newcomers_first: None,
         }
+            has_created: false,
     }
 
     /// Whether this spec isn't the one that was seen last, though no other was written since.
