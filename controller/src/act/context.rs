@@ -12,7 +12,7 @@ use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, b
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, ResourceExt,
     api::ListParams,
     runtime::events::{Event, Recorder, Reporter},
 };
@@ -31,7 +31,7 @@ use crate::{
     },
     lock::lock,
     metrics::Metrics,
-    observe::{Stores, WorkloadCrd},
+    observe::{PAGE, Stores, WorkloadCrd},
 };
 
 /// What every pass shares.
@@ -149,7 +149,7 @@ impl Context {
     }
 
     /// An Event that is lost is lost; the status says the same.
-    pub(crate) async fn publish(&self, workload: &Workload, event: &Event) {
+    pub(crate) async fn publish(&self, workload: &impl ResourceExt<DynamicType = ()>, event: &Event) {
         let reference = workload.object_ref(&());
         // One that is kept would look through all Events of the last minutes each time, to count those that come again. Ours tell
         // of changes, and rarely do.
@@ -199,10 +199,17 @@ impl Context {
         let namespace = workload.namespace().unwrap_or_default();
         let resource = ChildKind::Autoscaler.api_resource();
         let api: Api<LiveObject> = Api::namespaced_with(self.client.clone(), &namespace, &resource);
-        let all = bounded(self.limit, api.list(&ListParams::default())).await?;
-        let target = ScaleTarget::of(workload);
-        let scaling = all.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
-        Ok(scaling.map(|(_, autoscaler)| autoscaler).collect())
+        let (target, mut scaling) = (ScaleTarget::of(workload), Vec::new());
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = bounded(self.limit, api.list(&params)).await?;
+            let of_page = page.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
+            scaling.extend(of_page.map(|(_, autoscaler)| autoscaler));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => return Ok(scaling),
+            }
+        }
     }
 }
 

@@ -24,11 +24,14 @@ use crate::{
     hash::digest_of,
     metrics::ReconcileOutcome,
     observe::{Inputs, Taken, WatchedWorkload},
-    report::{self, Pass, Unreadable},
+    report::{self, Pass, Undecodable},
 };
 
 /// How long a Workload that changed while its status was written waits for its own turn at most.
 const LATEST_TURN: Duration = Duration::from_secs(5);
+
+/// How long a pass waits until it is known whether the CRD is complete.
+const CRD_IS_KNOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a pass ended early. The controller tries again after a pause.
 #[derive(Debug, thiserror::Error)]
@@ -80,16 +83,42 @@ pub(crate) async fn reconcile(
     {
         context.crd.doubt_certainly();
     }
-    let problem = match (context.crd.verified().await, read) {
-        (Ok(()), Ok(workload)) => {
-            let workload = Arc::new(workload);
-            return reconcile_workload(workload, &watched, inputs.workload, last, context).await;
+    match is_whole(&*watched, context).await {
+        Some(true) => {}
+        Some(false) => {
+            return Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() });
         }
-        (Ok(()), Err(error)) => Unreadable::Undecodable(error.to_string()),
-        (Err(older), _) => Unreadable::OutdatedCrd(older),
-    };
-    report_unreadable(&watched, &problem, context).await?;
-    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
+        None => {
+            let next = Action::requeue(CRD_IS_KNOWN_WITHIN);
+            return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next });
+        }
+    }
+    // While the pass waited for that, the Workload may have been listed again.
+    let now = context.stores.workload(&*watched).map(|now| context.stores.inputs_of(&now).workload);
+    if now != Some(inputs.workload) {
+        return Ok(Passed { outcome: None, next: Action::requeue(Duration::ZERO) });
+    }
+    match read {
+        Ok(workload) => {
+            reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
+        }
+        Err(error) => {
+            report_unreadable(&watched, &Undecodable(error.to_string()), context).await?;
+            Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
+        }
+    }
+}
+
+/// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:
+/// any write would store it without what the CRD lacks. An Event reports that once. All Workloads are reconciled again once the CRD
+/// is complete. None if that isn't known yet: the pass ends, so that it doesn't keep its slot, nor the operator from stopping.
+async fn is_whole(workload: &impl ResourceExt<DynamicType = ()>, context: &Context) -> Option<bool> {
+    let verified = tokio::time::timeout(CRD_IS_KNOWN_WITHIN, context.crd.verified()).await.ok()?;
+    let is_news = context.record(workload, |record| record.is_under_older_crd(verified.is_err()));
+    if let (Err(older), true) = (&verified, is_news) {
+        context.publish(workload, &report::outdated_crd_event(older)).await;
+    }
+    Some(verified.is_ok())
 }
 
 /// The digests of what a pass reads.
@@ -200,6 +229,12 @@ async fn report(
     if wait.is_some() {
         return Ok(wait);
     }
+    // The CRD may have changed since the pass began.
+    let whole = is_whole(&**workload, context).await;
+    if whole != Some(true) {
+        context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
+        return Ok(whole.is_none().then_some(LATEST_TURN));
+    }
     let applied = apply_status(workload, &status, context).await;
     if !matches!(applied, Ok(Some(_))) {
         context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
@@ -248,7 +283,7 @@ async fn apply_status(
 /// A Workload that can't be read as its author wrote it: its children stay as they are, and that is reported.
 async fn report_unreadable(
     watched: &WatchedWorkload,
-    problem: &Unreadable,
+    problem: &Undecodable,
     context: &Context,
 ) -> Result<(), ReconcileError> {
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());

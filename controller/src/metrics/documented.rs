@@ -44,6 +44,7 @@ fn all_metrics() -> Metrics {
         applies: _,
         predictions: _,
         takeovers: _,
+        crd_usable: _,
         schemas_usable: _,
         schema_refreshes: _,
         api_requests: _,

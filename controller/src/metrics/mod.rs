@@ -61,6 +61,7 @@ struct Counts {
     applies: Family<ByKindAndOutcome, Counter>,
     predictions: Family<ByKindAndOutcome, Counter>,
     takeovers: Family<ByKindAndManager, Counter>,
+    crd_usable: Gauge,
     schemas_usable: Gauge,
     schema_refreshes: Family<ByOutcome, Counter>,
     api_requests: Family<ByRequestAndCode, Counter>,
@@ -109,6 +110,11 @@ impl Metrics {
     pub fn took_over(&self, kind: ChildKind, manager: &str, fields: u64) {
         let manager = lock(&self.0.managers).label(manager).to_owned();
         self.0.counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(fields);
+    }
+
+    /// Whether the CRD is known to be complete, so that children and statuses are written.
+    pub fn crd(&self, usable: bool) {
+        self.0.counts.crd_usable.set(usable.into());
     }
 
     /// Whether there are schemas to predict with.
@@ -180,6 +186,7 @@ impl Counts {
             applies: Family::default(),
             predictions: Family::default(),
             takeovers: Family::default(),
+            crd_usable: Gauge::default(),
             schemas_usable: Gauge::default(),
             schema_refreshes: Family::default(),
             api_requests: Family::default(),
@@ -233,6 +240,12 @@ impl Counts {
             "baton_takeovers",
             "Fields of children that Baton took over from other field managers",
             counts.takeovers,
+        );
+        registry.register(
+            "baton_crd_usable",
+            "1 if the CRD has every field that this version knows, 0 if it lacks some or that isn't known: then nothing is \
+             written",
+            counts.crd_usable,
         );
         registry.register(
             "baton_schemas_usable",

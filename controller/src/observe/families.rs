@@ -10,10 +10,17 @@ use std::{
 use baton_apply::LiveObject;
 use baton_crd::labels;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Resource as _, ResourceExt, runtime::watcher::Event};
+use kube::{
+    Resource as _, ResourceExt,
+    runtime::{
+        reflector::{ObjectRef, Store},
+        watcher::Event,
+    },
+};
 use tokio::sync::Notify;
 
 use super::{
+    WatchedWorkload,
     digest::Digest,
     packed::{Dictionary, Packed},
     progress::Progress,
@@ -37,9 +44,11 @@ pub(crate) struct FamilyName {
 }
 
 /// The surroundings of all Workloads. Clones share them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Families {
     all: Arc<Mutex<ByNamespace>>,
+    /// The Workloads whose children are cached. Anyone can make an object with the labels of a child, and it may be large.
+    workloads: Store<WatchedWorkload>,
     /// The shard whose children are cached; none for those without a shard.
     shard: Option<Arc<str>>,
     dictionaries: Arc<[Dictionary; ChildKind::ALL.len()]>,
@@ -102,9 +111,26 @@ impl Digests {
 }
 
 impl Families {
-    /// Empty, for the children of a shard.
-    pub(super) fn of_shard(shard: Option<&str>) -> Self {
-        Self { shard: shard.map(Into::into), ..Self::default() }
+    /// Empty, for the children of these Workloads, which are a shard's.
+    pub(super) fn new(shard: Option<&str>, workloads: Store<WatchedWorkload>) -> Self {
+        Self {
+            all: Arc::default(),
+            workloads,
+            shard: shard.map(Into::into),
+            dictionaries: Arc::default(),
+            progress: Default::default(),
+        }
+    }
+
+    /// Whether an object is cached as a child: it has the labels, and its Workload exists.
+    fn is_child(&self, object: &LiveObject, of: &FamilyName) -> bool {
+        let workload = || self.workloads.get(&ObjectRef::new(&of.name).within(&of.namespace));
+        self.is_ours(object.meta()) && workload().is_some()
+    }
+
+    /// Drops the children of a Workload that is gone. What is left of them is read when there is a Workload of that name again.
+    pub(super) fn forget(&self, of: &FamilyName) {
+        self.with(of, |family| family.children = Default::default());
     }
 
     /// Whether it has the labels of this shard's children.
@@ -163,7 +189,8 @@ impl Families {
     }
 
     /// Caches a child that the API server has just returned, and marks it as seen in `digests`. The watch would deliver it later. A
-    /// child without this shard's labels isn't cached, since no watch would report its next changes.
+    /// child without this shard's labels isn't cached, since no watch would report its next changes, nor is one whose Workload is
+    /// gone.
     pub(super) fn take(
         &self,
         of: &FamilyName,
@@ -173,7 +200,7 @@ impl Families {
     ) {
         let packed = returned.map(|live| {
             let packed = self.pack(kind, live);
-            (packed, self.is_ours(live.meta()))
+            (packed, self.is_child(live, of))
         });
         digests.put(kind, packed.as_ref().map(|(packed, _)| packed.digest).unwrap_or_default());
         if let Some((packed, true)) = packed
@@ -250,8 +277,8 @@ impl Families {
     /// Applies an event to the cache; returns the family that it changes.
     fn take_child(&self, kind: ChildKind, event: &Event<LiveObject>) -> Option<FamilyName> {
         match event {
-            // The caches hold only objects with this shard's labels: an object that has lost them is gone.
-            Event::Apply(child) | Event::InitApply(child) if !self.is_ours(child.meta()) => {
+            // The caches hold only objects with this shard's labels. One that has lost them is out of sight.
+            Event::Apply(child) | Event::InitApply(child) if !self.is_child(child, &name_of(child)) => {
                 let name = name_of(child);
                 self.remove(&name, kind, version_of(child.meta())).then_some(name)
             }
@@ -413,7 +440,7 @@ fn name_of(object: &LiveObject) -> FamilyName {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::{super::workloads::Workloads, *};
 
     fn delivered(object: &Value) -> LiveObject {
         serde_json::from_str(&object.to_string()).unwrap()
@@ -448,6 +475,23 @@ mod tests {
     }
 
     const NONE: Vec<String> = Vec::new();
+
+    /// The surroundings of the Workloads of these tests, which exist.
+    fn of_shard(shard: Option<&str>) -> Families {
+        let workloads = Workloads::new();
+        let mut feed = workloads.feed(None);
+        for name in ["a", "b", "web", "db"] {
+            let metadata = json!({"name": name, "namespace": "ns", "uid": "u", "resourceVersion": "1"});
+            feed(Event::Apply(delivered(&json!({"metadata": metadata, "spec": {}}))));
+        }
+        Families::new(shard, workloads.store.clone())
+    }
+
+    impl Default for Families {
+        fn default() -> Self {
+            of_shard(None)
+        }
+    }
 
     #[test]
     fn a_complete_list_deletes_what_it_does_not_contain() {
@@ -521,6 +565,26 @@ mod tests {
     }
 
     #[test]
+    fn only_children_of_workloads_that_exist_are_cached() {
+        let families = Families::default();
+        for kind in ChildKind::ALL {
+            let mut feed = families.feed(kind, None);
+            for event in [Event::InitApply(child(1, "stray")), Event::Apply(child(2, "stray"))] {
+                assert_eq!(names(feed(event)), NONE, "{kind}");
+            }
+            let mut digests = Digests::default();
+            families.take(&family("stray"), kind, Some(&child(3, "stray")), &mut digests);
+            assert_ne!(digests, Digests::default(), "{kind}: it was seen");
+            assert_eq!(names(feed(Event::Apply(child(4, "a")))), ["a"], "{kind}");
+        }
+        families.forget(&family("a"));
+        assert!(lock(&families.all).is_empty(), "nothing is left");
+        let mut feed = families.feed(ChildKind::Autoscaler, None);
+        assert_eq!(names(feed(Event::Apply(autoscaler("stray", "Deployment", "web")))), ["web"]);
+        assert_eq!(scaling(&families, "web"), ["stray"], "it scales a Deployment nevertheless");
+    }
+
+    #[test]
     fn a_shard_caches_only_its_own_children() {
         let at = |version: u32, shard: Option<&str>| {
             let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
@@ -532,7 +596,7 @@ mod tests {
         };
         let shards = [None, Some("a"), Some("b")];
         for ours in shards {
-            let families = Families::of_shard(ours);
+            let families = of_shard(ours);
             let mut feed = families.feed(ChildKind::Autoscaler, None);
             for (version, shard) in (1..).zip(shards) {
                 feed(Event::Apply(at(version, shard)));
@@ -545,7 +609,7 @@ mod tests {
 
     #[test]
     fn an_autoscaler_of_another_shard_that_scales_this_shards_deployment_is_cached() {
-        let families = Families::of_shard(Some("a"));
+        let families = of_shard(Some("a"));
         let mut feed = families.feed(ChildKind::Autoscaler, None);
         let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
         let mut copied = child_at(1, "copied", &json!({"scaleTargetRef": reference, "maxReplicas": 5}));

@@ -11,9 +11,9 @@ mod workloads;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub(crate) use self::{
-    crd::{Judgement, WorkloadCrd},
+    crd::{CrdProblem, Judgement, WorkloadCrd},
     families::Digests,
-    watches::{Inputs, Scope, Stores, Streams, watch, workloads_in},
+    watches::{Inputs, PAGE, Scope, Stores, Streams, watch, workloads_in},
     workloads::{Taken, WatchedWorkload},
 };
 

@@ -265,6 +265,11 @@ impl Workloads {
         taken
     }
 
+    /// Caches what a list has returned now, also in place of the same version: the API server returns it by its current CRD.
+    pub(super) fn relisted(&self, listed: &LiveObject) {
+        self.put(WatchedWorkload::new(listed, &self.dictionary), true);
+    }
+
     fn put(&self, workload: WatchedWorkload, is_listed: bool) -> Option<ObjectRef<WatchedWorkload>> {
         let mut writer = lock(&self.writer);
         let which = ObjectRef::from_obj(&workload);

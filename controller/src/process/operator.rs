@@ -7,7 +7,7 @@
 use std::{num::NonZeroU16, sync::Arc, time::Instant};
 
 use baton_apply::{SchemaCache, SchemaStatus};
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt as _, Stream, StreamExt, stream};
 use kube::{
     Client,
     runtime::{
@@ -43,7 +43,7 @@ use crate::{
     clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
-    observe::{Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
+    observe::{CrdProblem, Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
 };
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs
@@ -106,15 +106,20 @@ impl Operator {
         }
         let ready = update_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
         tasks.spawn(ready.with_current_subscriber());
-        let (gate, all) = (readiness.clone(), again.clone());
-        let verified = crd.clone().keep_verified(move |older| {
-            match older {
-                Some(older) => gate.close(Gate::Crd, older),
+        let (gate, counts) = (readiness.clone(), metrics.clone());
+        let report = move |problem: Option<&CrdProblem>| {
+            counts.crd(problem.is_none());
+            match problem {
+                Some(problem) => gate.close(Gate::Crd, problem.to_string()),
                 None => gate.open(Gate::Crd),
             }
-            all.notify_one();
-        });
-        tasks.spawn(verified.with_current_subscriber());
+        };
+        let lists = (stores.clone(), client.clone(), scope.clone());
+        let relist = move || {
+            let (stores, client, scope) = lists.clone();
+            async move { stores.relist_workloads(&client, &scope, limit).await }.boxed()
+        };
+        tasks.spawn(crd.clone().keep_verified(again.clone(), report, relist).with_current_subscriber());
         info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
         let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));

@@ -21,7 +21,7 @@ const UNREADY_AFTER: Duration = Duration::from_mins(1);
 pub(crate) enum Gate {
     /// Whether Baton can work here at all.
     SelfCheck,
-    /// Whether the CRD has every field that this release reads.
+    /// Whether it is known that the CRD has every field that this release reads.
     Crd,
     /// Whether the schemas were read.
     Schemas,

@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-use super::{Pass, Unreadable, planned::summary};
+use super::{Pass, Undecodable, planned::summary, unreadable::UNDECODABLE};
 use crate::decide::{
     child::{ChildKind, deployment_status},
     snapshot::Snapshot,
@@ -82,12 +82,12 @@ fn still_ready<'a>(
 
 /// The conditions of a Workload that can't be read. Those about its handover stay.
 pub(super) fn unreadable(
-    problem: &Unreadable,
+    problem: &Undecodable,
     generation: Option<i64>,
     previous: &[Condition],
     now: Timestamp,
 ) -> Vec<Condition> {
-    let reason = problem.reason();
+    let reason = UNDECODABLE;
     let not_read = "the spec can't be read; see Applied";
     let drafts = [
         ConditionDraft::unknown(condition::READY, reason, not_read),

@@ -11,7 +11,7 @@ use kube::{
     runtime::events::{Event, EventType},
 };
 
-use super::{Pass, Unreadable, takeovers::news};
+use super::{Pass, Undecodable, takeovers::news, unreadable::UNDECODABLE};
 use crate::decide::{
     child::ChildKind,
     course::{ChildResult, Milestone},
@@ -96,8 +96,18 @@ pub fn events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus, n
 }
 
 /// The Event for a Workload that can't be read.
-pub fn unreadable_event(problem: &Unreadable) -> Event {
-    warning(problem.reason(), "Read", problem.to_string())
+pub fn unreadable_event(problem: &Undecodable) -> Event {
+    warning(UNDECODABLE, "Read", problem.to_string())
+}
+
+/// The Event for a Workload of which the API server may have dropped fields: why, and what to do. No condition says it, because a
+/// write of the status would store the Workload without these fields.
+pub fn outdated_crd_event(older: &str) -> Event {
+    warning(
+        "OutdatedCRD",
+        "Read",
+        format!("neither the Workload's children nor its status are written: {older}"),
+    )
 }
 
 fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {

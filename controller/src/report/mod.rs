@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use baton_apply::{Take, contention::Contested};
 use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
-pub use events::{events, unreadable_event};
+pub use events::{events, outdated_crd_event, unreadable_event};
 pub use status::{status, unreadable};
-pub use unreadable::Unreadable;
+pub use unreadable::Undecodable;
 
 use crate::decide::{
     child::ChildKind,

@@ -9,7 +9,7 @@ use k8s_openapi::api::{apps::v1::DeploymentStatus, core::v1::ServiceSpec};
 use kube::ResourceExt;
 
 use super::{
-    Pass, Tried, Unreadable,
+    Pass, Tried, Undecodable,
     conditions::{self, conditions, seconds},
     planned::planned,
     takeovers::takeovers,
@@ -53,7 +53,7 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
 pub fn unreadable(
     generation: Option<i64>,
     previous: &WorkloadStatus,
-    problem: &Unreadable,
+    problem: &Undecodable,
     now: Timestamp,
 ) -> WorkloadStatus {
     WorkloadStatus {

@@ -14,7 +14,7 @@ use baton_controller::{
         rehearsal::Rehearsed,
         replicas::{Autoscaler, Scales},
     },
-    report::{Done, Pass, Tried, Unreadable, Unreported, events, status, unreadable},
+    report::{Done, Pass, Tried, Undecodable, Unreported, events, status, unreadable},
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
@@ -268,7 +268,7 @@ fn a_workload_that_cannot_be_read_stalls() {
     let rolling_out = pass(&workload, [deployment(&json!({}))], applied());
     let before = status(&rolling_out, &WorkloadStatus::default(), now());
     assert_eq!(progress(&before).as_deref(), Some("Reconciling RollingOut"));
-    let after = unreadable(Some(2), &before, &Unreadable::Undecodable("no".to_owned()), now());
+    let after = unreadable(Some(2), &before, &Undecodable("no".to_owned()), now());
     assert_eq!(
         (brief(&after, "Ready"), progress(&after)),
         ("Unknown Undecodable".to_owned(), Some("Stalled Undecodable".to_owned()))

@@ -5,18 +5,20 @@
 use std::{fs, time::Duration};
 
 use baton_crd::Workload;
-use baton_e2e::{OperatorOptions, Place, scenarios};
+use baton_e2e::{OperatorOptions, Place, autoscaler, scenarios};
 use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt as _, stream};
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api,
-    api::{ListParams, Patch, PatchParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
 scenarios! {
     only real, because "of a process of its own":
     an_idle_operator_takes_little_memory_and_cpu_time,
+    objects_that_no_workload_asks_for_take_little_memory,
 }
 
 const WORKLOADS: usize = 100;
@@ -108,4 +110,72 @@ async fn an_idle_operator_takes_little_memory_and_cpu_time(cluster: Cluster) {
     let used = operator.cpu_time().unwrap().saturating_sub(begun);
     println!("idle: {} microseconds of CPU time a second", used.as_micros() / u128::from(IDLE.as_secs()));
     assert!(used < IDLE / 20, "{used:?} of CPU time in {IDLE:?} without work");
+}
+
+/// How many large objects others store: HorizontalPodAutoscalers, and Deployments with Baton's label.
+const STRAYS: (usize, usize) = (100, 150);
+/// How many bytes these may add: far less than the 300 MB that they are.
+const ALL_STRAYS: u64 = 120_000_000;
+
+/// A HorizontalPodAutoscaler of 1.2 MB.
+fn large_autoscaler(number: usize) -> Value {
+    let mut autoscaler = autoscaler(&format!("large-{number}"), "elsewhere", json!({"maxReplicas": 2}));
+    let label = |key: usize| (format!("label-{number}-{key}"), json!(format!("{key:063}")));
+    autoscaler["metadata"]["labels"] = (0..13_000).map(label).collect::<serde_json::Map<_, _>>().into();
+    autoscaler
+}
+
+/// A Deployment of 1.2 MB with Baton's label, which can't be compressed.
+fn large_deployment(number: usize) -> Value {
+    let mut random = fastrand::Rng::with_seed(number as u64);
+    let text: String = std::iter::repeat_with(|| random.alphanumeric()).take(1_200_000).collect();
+    let labels = json!({"app": "stray"});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": format!("stray-{number}"), "labels": {"app.kubernetes.io/managed-by": "baton"}},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "app", "image": "app:1", "env": [{"name": "LARGE", "value": text}]}]},
+            },
+        },
+    })
+}
+
+async fn objects_that_no_workload_asks_for_take_little_memory(cluster: Cluster) {
+    let place = Place::new(&cluster, "strays").await.unwrap();
+    let start = async || {
+        let operator = place.operator(OperatorOptions::default()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        operator
+    };
+    let operator = start().await;
+    print_memory("without them", operator.process().pid());
+    let before = memory(operator.process().pid(), "VmHWM");
+    operator.stop().await.unwrap();
+
+    let (autoscalers, deployments) = (place.api::<HorizontalPodAutoscaler>(), place.api::<Deployment>());
+    for number in 0..STRAYS.0 {
+        let large = serde_json::from_value(large_autoscaler(number)).unwrap();
+        autoscalers.create(&PostParams::default(), &large).await.unwrap();
+    }
+    for number in 0..STRAYS.1 {
+        let large = serde_json::from_value(large_deployment(number)).unwrap();
+        deployments.create(&PostParams::default(), &large).await.unwrap();
+    }
+    let operator = start().await;
+    print_memory("started with them", operator.process().pid());
+    // What moves the replica count reads all autoscalers of the namespace.
+    let autoscaled = baton_e2e::web(&json!({"replicas": 1, "autoscaling": {"maxReplicas": 2}}));
+    let workloads = place.api::<Workload>();
+    workloads.patch("web", &PatchParams::apply("user"), &Patch::Apply(autoscaled)).await.unwrap();
+    eventually("the autoscaler", async || {
+        autoscalers.get_opt("web").await.unwrap().map_or(Err(()), |_| Ok(()))
+    })
+    .await;
+    print_memory("with an autoscaled Workload", operator.process().pid());
+    let added = memory(operator.process().pid(), "VmHWM").saturating_sub(before);
+    assert!(added <= ALL_STRAYS, "{added} bytes for what isn't Baton's");
 }

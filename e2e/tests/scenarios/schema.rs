@@ -135,7 +135,7 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
     let broken = Arc::new(AtomicBool::new(true));
     let is_broken = broken.clone();
     let (scene, _proxy) = start(&cluster, "no-schema", move |request| match &*request.path {
-        INDEX if is_broken.load(Ordering::Relaxed) => Action::fail(503, "ServiceUnavailable", "not today"),
+        INDEX if is_broken.load(Ordering::Relaxed) => Action::fail(404, "NotFound", "not here"),
         _ => Action::Forward,
     })
     .await;
@@ -144,7 +144,7 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
     assert_eq!(count(&scene, "baton_schemas_usable", &[]).await, 0);
     let log = scene.operator.logs();
     let warning = log.lines().find(|line| line.contains("can't read the index of OpenAPI documents"));
-    assert!(warning.is_some_and(|line| line.contains("WARN") && line.contains("not today")), "{log}");
+    assert!(warning.is_some_and(|line| line.contains("WARN") && line.contains("not here")), "{log}");
 
     scene.at_rest().await;
     let (mark, before) =

@@ -10,15 +10,15 @@ use std::{
 
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions, web};
-use baton_testbed::{Action, Cluster, Proxy, eventually};
+use baton_testbed::{Action, Cluster, Namespace, Proxy, RequestInfo, eventually};
 use k8s_openapi::{
-    api::apps::v1::Deployment,
+    api::{apps::v1::Deployment, core::v1::Service, events::v1::Event},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::Condition,
 };
 use kube::{
     Api, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
     core::{ApiResource, DynamicObject},
     runtime::wait::await_condition,
 };
@@ -134,58 +134,205 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     .await;
 }
 
-/// The API server drops what an older CRD lacks from all Workloads at once. Nothing is written until the CRD is
-/// complete again.
+/// The API server drops what an older CRD lacks from all Workloads at once, and for good from each that is written. Nothing is
+/// written until the CRD is complete again; then everything is as before.
 pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
-    let client = cluster.admin().await.unwrap();
-    let options = OperatorOptions { name: Some("baton-older".to_owned()), ..OperatorOptions::default() };
-    let operator = Operator::start(cluster, options).await.unwrap();
-    let namespace = cluster.namespace("older").await.unwrap();
-    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace.name());
-    let spec = json!({"replicas": 1, "rollout": {"minReadySeconds": 5}});
-    let web = serde_json::from_value(web(&spec)).unwrap();
-    workloads.create(&PostParams::default(), &web).await.unwrap();
-    let applied = async |status: &str, reason: &str| {
-        eventually(&format!("Applied={status}"), async || {
-            let workload = workloads.get("web").await.unwrap();
-            let conditions = workload.status.unwrap_or_default().conditions;
-            let is_so = |condition: &&Condition| {
-                condition.type_ == "Applied" && condition.status == status && condition.reason == reason
-            };
-            conditions.iter().find(is_so).cloned().ok_or(conditions)
-        })
-        .await
-    };
-    applied("True", "Applied").await;
-    let before = deployments.get("web").await.unwrap();
+    let stage = Older::start(cluster, "older", |_| Action::Forward).await;
+    let before = stage.objects().await;
+    let mark = cluster.audit().unwrap().mark().unwrap();
 
-    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let complete = crds.get("workloads.baton.rs").await.unwrap().spec;
-    let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
-    let older: json_patch::Patch =
-        serde_json::from_value(json!([{"op": "remove", "path": format!("{fields}/rollout")}])).unwrap();
-    crds.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older)).await.unwrap();
-    let outdated = applied("False", "OutdatedCRD").await;
-    assert!(outdated.message.contains(".spec.rollout"), "{}", outdated.message);
-    eventually("readiness to report it", async || match operator.readiness().await {
+    stage.make_older().await;
+    eventually("readiness to report it", async || match stage.operator.readiness().await {
         Some((503, body)) if body.contains("older than this operator") => Ok(()),
         other => Err(other),
     })
     .await;
-    let changed = Patch::Merge(json!({"spec": {"replicas": 2}}));
-    workloads.patch("web", &PatchParams::default(), &changed).await.unwrap();
+    // The message names the missing field.
+    stage.event("OutdatedCRD", ".spec.service").await;
+    assert_eq!(stage.crd_usable().await, 0);
+    let annotated = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
+    stage.deployments.patch("web", &PatchParams::default(), &annotated).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let after = deployments.get("web").await.unwrap();
-    assert_eq!(after.metadata.generation, before.metadata.generation, "nothing was written");
+    let sent = cluster.audit().unwrap().by_since(stage.operator.user(), mark).unwrap().writes();
+    let written: Vec<_> = sent.iter().filter(|entry| entry.resource.as_deref() != Some("events")).collect();
+    assert!(written.is_empty(), "{written:#?}");
 
-    let complete = Patch::Merge(json!({"spec": complete}));
-    crds.patch("workloads.baton.rs", &PatchParams::default(), &complete).await.unwrap();
+    stage.make_complete().await;
+    eventually("the operator to be ready", async || match stage.operator.readiness().await {
+        Some((200, _)) => Ok(()),
+        other => Err(other),
+    })
+    .await;
+    assert_eq!(stage.crd_usable().await, 1);
+    assert_eq!(stage.objects().await, before, "the Workload's spec and the uid of its Service");
+    let changed = Patch::Merge(json!({"spec": {"replicas": 2}}));
+    stage.workloads.patch("web", &PatchParams::default(), &changed).await.unwrap();
     eventually("the operator to continue", async || {
-        let spec = deployments.get("web").await.unwrap().spec.unwrap();
+        let spec = stage.deployments.get("web").await.unwrap().spec.unwrap();
         if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }
     })
     .await;
-    applied("True", "Applied").await;
-    assert_eq!(operator.readiness().await, Some((200, "ok\n".to_owned())));
+    assert_eq!(stage.objects().await.1, before.1, "the Service is the same");
+    assert_eq!(stage.events("OutdatedCRD").await.len(), 1);
+}
+
+/// A server that is starting or overloaded doesn't show its schemas: Baton waits.
+pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) {
+    for code in [429, 500, 503] {
+        let is_failing = Arc::new(AtomicBool::new(false));
+        let fails = is_failing.clone();
+        let stage = Older::start(cluster, &format!("unread-{code}"), move |request| {
+            if request.path == "/openapi/v3" && fails.load(Ordering::Relaxed) {
+                Action::fail(code, "Failure", "not today")
+            } else {
+                Action::Forward
+            }
+        })
+        .await;
+        let before = stage.objects().await;
+        is_failing.store(true, Ordering::Relaxed);
+        stage.make_older().await;
+        eventually("readiness to report it", async || match stage.operator.readiness().await {
+            Some((503, body)) if body.contains("can't read the schema of Workloads") => Ok(()),
+            other => Err((code, other)),
+        })
+        .await;
+        assert_eq!(stage.crd_usable().await, 0, "{code}");
+        assert_eq!(stage.objects().await.1, before.1, "{code}: the Service is there");
+
+        // The same at a start.
+        stage.operator.stop().await.unwrap();
+        let options = OperatorOptions { unready: true, ..stage.options.clone() };
+        let operator = Operator::start(cluster, options).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        let (ready, body) = operator.readiness().await.unwrap();
+        assert!(ready == 503 && body.contains("not today"), "{code}: {body}");
+        assert_eq!(stage.objects().await.1, before.1, "{code}: the Service is still there");
+
+        stage.make_complete().await;
+        is_failing.store(false, Ordering::Relaxed);
+        eventually("the operator to be ready", async || match operator.readiness().await {
+            Some((200, _)) => Ok(()),
+            other => Err((code, other)),
+        })
+        .await;
+        assert_eq!(stage.objects().await, before, "{code}");
+    }
+}
+
+/// A Workload with a Service, under a CRD that can lose `spec.service`.
+struct Older {
+    operator: Operator,
+    options: OperatorOptions,
+    workloads: Api<Workload>,
+    deployments: Api<Deployment>,
+    services: Api<Service>,
+    events: Api<Event>,
+    crds: Api<CustomResourceDefinition>,
+    complete: CustomResourceDefinition,
+    /// Whether the next watch of Workloads can't be resumed. That is so on a real control plane after each change of the CRD.
+    is_changed: Arc<AtomicBool>,
+    _proxy: Proxy,
+    _namespace: Namespace,
+}
+
+impl Older {
+    async fn start(
+        cluster: &Cluster,
+        name: &str,
+        rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,
+    ) -> Self {
+        let client = cluster.admin().await.unwrap();
+        let is_changed = Arc::new(AtomicBool::new(false));
+        let changed = is_changed.clone();
+        let rules = move |request: &RequestInfo| {
+            let is_watch = request.is_watch() && request.path.ends_with("/workloads");
+            if is_watch && changed.swap(false, Ordering::Relaxed) {
+                Action::gone_event()
+            } else {
+                rules(request)
+            }
+        };
+        let proxy = Proxy::start(cluster, rules).await.unwrap();
+        let options = OperatorOptions {
+            name: Some(format!("baton-{name}")),
+            by_way_of: Some(proxy.route()),
+            ..OperatorOptions::default()
+        };
+        let operator = Operator::start(cluster, options.clone()).await.unwrap();
+        let namespace = cluster.namespace(name).await.unwrap();
+        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let stage = Self {
+            operator,
+            options,
+            workloads: Api::namespaced(client.clone(), namespace.name()),
+            deployments: Api::namespaced(client.clone(), namespace.name()),
+            services: Api::namespaced(client.clone(), namespace.name()),
+            events: Api::namespaced(client.clone(), namespace.name()),
+            complete: crds.get("workloads.baton.rs").await.unwrap(),
+            crds,
+            is_changed,
+            _proxy: proxy,
+            _namespace: namespace,
+        };
+        let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
+        let web = serde_json::from_value(web(&spec)).unwrap();
+        stage.workloads.create(&PostParams::default(), &web).await.unwrap();
+        eventually("the children to be applied", async || {
+            let conditions = stage.workloads.get("web").await.unwrap().status.unwrap_or_default().conditions;
+            let is_so = |condition: &Condition| condition.type_ == "Applied" && condition.status == "True";
+            if conditions.iter().any(is_so) { Ok(()) } else { Err(conditions) }
+        })
+        .await;
+        stage
+    }
+
+    /// Takes the Service out of the CRD, with the rule about it.
+    async fn make_older(&self) {
+        let mut spec = serde_json::to_value(&self.complete.spec).unwrap();
+        let schema = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
+        schema["properties"]["spec"]["properties"].as_object_mut().unwrap().remove("service").unwrap();
+        let rules = schema["x-kubernetes-validations"].as_array_mut().unwrap();
+        rules.retain(|rule| !rule["rule"].as_str().unwrap().contains("self.spec.service"));
+        self.replace(&spec).await;
+    }
+
+    async fn make_complete(&self) {
+        self.replace(&serde_json::to_value(&self.complete.spec).unwrap()).await;
+    }
+
+    async fn replace(&self, spec: &serde_json::Value) {
+        self.is_changed.store(true, Ordering::Relaxed);
+        let spec = Patch::Merge(json!({"spec": spec}));
+        self.crds.patch("workloads.baton.rs", &PatchParams::default(), &spec).await.unwrap();
+        // The API server takes a moment to serve Workloads by the changed CRD.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+
+    /// The spec of the Workload, and the uid of its Service.
+    async fn objects(&self) -> (serde_json::Value, Option<String>) {
+        let workload = self.workloads.get("web").await.unwrap();
+        let service = self.services.get_opt("web").await.unwrap();
+        (serde_json::to_value(workload.spec).unwrap(), service.and_then(|service| service.uid()))
+    }
+
+    async fn crd_usable(&self) -> u64 {
+        self.operator.metrics().await.unwrap().count("baton_crd_usable", &[])
+    }
+
+    /// The notes of the Events with this reason.
+    async fn events(&self, reason: &str) -> Vec<String> {
+        let events = self.events.list(&ListParams::default()).await.unwrap().into_iter();
+        let events = events.filter(|event| event.reason.as_deref() == Some(reason));
+        events.map(|event| event.note.unwrap_or_default()).collect()
+    }
+
+    /// Waits for an Event with this reason and this text.
+    async fn event(&self, reason: &str, text: &str) {
+        eventually(&format!("the Event {reason}"), async || {
+            let notes = self.events(reason).await;
+            if notes.iter().any(|note| note.contains(text)) { Ok(()) } else { Err(notes) }
+        })
+        .await;
+    }
 }

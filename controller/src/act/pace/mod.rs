@@ -75,6 +75,8 @@ pub struct WorkloadPace {
     /// The last spec: its generation, and its digest.
     spec: Option<(i64, u64)>,
     is_recalled: bool,
+    /// Whether an Event has said that the CRD is older.
+    is_outdated: bool,
     /// When the status was written last, and whether the Workload was contested then.
     written: Option<(Instant, bool)>,
     /// Since when the status isn't what should be written.
@@ -83,10 +85,10 @@ pub struct WorkloadPace {
     rest: Option<Rest>,
     /// The intents that would change nothing.
     pub live: LiveIntents,
-    /// The turn of its next write, if that can wait.
-    turn: Option<Instant>,
     /// Whether a pass has created a child.
     pub has_created: bool,
+    /// The turn of its next write, if that can wait.
+    turn: Option<Instant>,
     /// Until when it lets newcomers first.
     newcomers_first: Option<Instant>,
 }
@@ -200,20 +202,26 @@ impl WorkloadPace {
             failed_passes: 0,
             spec: None,
             is_recalled: false,
+            is_outdated: false,
             written: None,
             unwritten: None,
             rest: None,
             live: LiveIntents::default(),
+            has_created: false,
             turn: None,
             newcomers_first: None,
         }
-            has_created: false,
     }
 
     /// Whether this spec isn't the one that was seen last, though no other was written since.
     pub fn changed_by_itself(&mut self, generation: i64, spec: u64) -> bool {
         let before = self.spec.replace((generation, spec));
         before.is_some_and(|before| before.0 == generation && before.1 != spec)
+    }
+
+    /// Whether the CRD is older than this version; whether that is news.
+    pub fn is_under_older_crd(&mut self, is_older: bool) -> bool {
+        !std::mem::replace(&mut self.is_outdated, is_older) && is_older
     }
 
     /// Takes up the contention that an earlier process had reported in the status; later the status follows this record.

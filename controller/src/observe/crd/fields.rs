@@ -20,6 +20,8 @@ pub(crate) enum Judgement {
     Older(String),
     /// The API server doesn't publish it, or not yet.
     Unpublished,
+    /// The API server has no schemas, or none for Baton: its message.
+    Withheld(String),
 }
 
 /// Judges the OpenAPI document that the API server publishes; null where it publishes none.

@@ -1,22 +1,27 @@
 //! Checks, while the operator runs, that the cluster's CRD is at least as new.
 //!
-//! The API server drops fields that its CRD lacks from every Workload that it returns. So under an older CRD a Workload has less
-//! than its author wrote, and its children would lose what is missing. Baton writes no children while that may be the case. It
-//! reads the published schema before the next pass each time that the watch of Workloads begins (a change of the CRD ends it),
-//! and each time that a spec changes without its `generation`.
+//! The API server drops fields that its CRD lacks from every Workload that it returns, and from every Workload that is written. So
+//! under an older CRD a Workload has less than its author wrote: its children would lose what is missing, and a write of its status
+//! would make the loss final. Baton writes neither while that may be the case. It reads the published schema before the next pass
+//! each time that the watch of Workloads fails or begins (a change of the CRD ends it), and each time that a spec changes without its
+//! `generation`.
 
 mod fields;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use baton_apply::{
     ApiError,
     openapi::{self, Index, OpenApiError},
 };
 use baton_crd::Workload;
+use futures::future::BoxFuture;
 use kube::{Client, core::ApiResource};
 use serde_json::Value;
-use tokio::sync::{Mutex, watch};
+use tokio::{
+    sync::{Mutex, Notify, watch},
+    time::Instant,
+};
 use tracing::{info, warn};
 
 pub(crate) use self::fields::Judgement;
@@ -24,8 +29,11 @@ use crate::causes::with_causes;
 
 /// How soon the schema is read again while it is older, or can't be read.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long the published schema may lag behind the CRD.
+/// How long the published schema may lag behind the CRD, and how long a server that has just started may refuse what it doesn't
+/// refuse later.
 const LAG: Duration = Duration::from_secs(10);
+/// How often the same failure is logged.
+const LOGGED_EVERY: Duration = Duration::from_secs(30);
 
 /// The CRD as it was last read. Clones share it.
 #[derive(Clone)]
@@ -37,28 +45,72 @@ pub(crate) struct WorkloadCrd {
     read: Arc<Mutex<Option<(String, Judgement)>>>,
 }
 
-/// Whether Workloads are returned as their authors wrote them.
+/// Why nothing is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
-    /// They are.
-    Usable,
-    /// They aren't, for this reason.
+pub(crate) enum CrdProblem {
+    /// Workloads aren't returned as their authors wrote them: which fields are missing, and what to do.
     Older(String),
-    /// Something has changed since the schema was read; `certain` if the schema itself has.
-    Doubtful { certain: bool },
+    /// Whether they are can't be found out: why not.
+    Unknown(String),
+}
+
+impl fmt::Display for CrdProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Older(message) => f.write_str(message),
+            Self::Unknown(error) => write!(
+                f,
+                "can't read the schema of Workloads, so nothing is written until Baton knows that the CRD is complete: {error}"
+            ),
+        }
+    }
+}
+
+/// What is known about the CRD.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// How many times the CRD may have changed.
+    doubts: u64,
+    /// Whether one of the unresolved doubts is certain: the schema itself has changed.
+    certain: bool,
+    /// The result of the last verification.
+    verified: Option<Verified>,
+}
+
+#[derive(Clone, Debug)]
+struct Verified {
+    /// How many doubts there were when it began. Later ones are unresolved: it may have read the schema before they came.
+    doubts: u64,
+    /// Why Workloads aren't returned as their authors wrote them, if they aren't.
+    older: Option<String>,
+}
+
+impl State {
+    /// The result that holds now; none while there are unresolved doubts.
+    fn current(&self) -> Option<&Verified> {
+        self.verified.as_ref().filter(|verified| verified.doubts == self.doubts)
+    }
 }
 
 impl WorkloadCrd {
     pub(crate) fn new(client: Client, limit: Duration) -> Self {
-        let (state, _) = watch::channel(State::Doubtful { certain: false });
-        Self { client, limit, state, read: Arc::default() }
+        Self { client, limit, state: watch::Sender::default(), read: Arc::default() }
     }
 
     /// Reads the published schema and compares it with this version's.
     ///
     /// # Errors
-    /// When it can't be read now.
+    /// When that can't be known now, such as from a server that is starting or overloaded.
     pub(crate) async fn judge(&self) -> Result<Judgement, OpenApiError> {
+        match self.read().await {
+            Err(OpenApiError::Request(error)) if is_withheld(&error) => {
+                Ok(Judgement::Withheld(with_causes(&error)))
+            }
+            judged => judged,
+        }
+    }
+
+    async fn read(&self) -> Result<Judgement, OpenApiError> {
         let index = Index::fetch(&self.client, self.limit).await?;
         let kind = ApiResource::erase::<Workload>(&());
         let Some(url) = index.url(&kind) else {
@@ -75,84 +127,117 @@ impl WorkloadCrd {
 
     /// The CRD may have changed.
     pub(crate) fn doubt(&self) {
-        self.state.send_if_modified(|state| {
-            let is_news = !matches!(state, State::Doubtful { .. });
-            if is_news {
-                *state = State::Doubtful { certain: false };
-            }
-            is_news
-        });
+        self.state.send_modify(|state| state.doubts += 1);
     }
 
     /// A Workload has changed without a write, so the CRD has.
     pub(crate) fn doubt_certainly(&self) {
-        self.state.send_replace(State::Doubtful { certain: true });
+        self.state.send_modify(|state| {
+            state.doubts += 1;
+            state.certain = true;
+        });
     }
 
     /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
     pub(crate) async fn verified(&self) -> Result<(), String> {
         let mut state = self.state.subscribe();
-        let known = state.wait_for(|state| !matches!(state, State::Doubtful { .. })).await;
-        match known.map(|state| state.clone()) {
-            Ok(State::Older(message)) => Err(message),
-            // An error means that the operator is shutting down.
-            _ => Ok(()),
-        }
+        let known = state.wait_for(|state| state.current().is_some()).await;
+        // An error means that the operator is shutting down.
+        let older = known.ok().and_then(|state| state.current()?.older.clone());
+        older.map_or(Ok(()), Err)
     }
 
-    /// Reads the schema after each doubt, and again and again while it is older. Calls `report` each time with the reason why
-    /// Workloads aren't returned as their authors wrote them, or with none once they are. Never ends: spawn it.
-    pub(crate) async fn keep_verified(self, report: impl Fn(Option<&str>)) {
-        let (mut state, mut reported) = (self.state.subscribe(), None);
-        loop {
-            let doubt = state.wait_for(|state| *state != State::Usable).await.map(|state| state.clone());
-            let Ok(doubt) = doubt else { return };
-            let next = self.verify(&doubt).await;
-            let older = match &next {
-                State::Older(message) => Some(message.clone()),
-                State::Usable | State::Doubtful { .. } => None,
-            };
-            if reported != older {
-                match &older {
-                    Some(message) => warn!("no child is written: {message}"),
-                    None => info!("the CRD is complete again: Baton writes children"),
-                }
-                report(older.as_deref());
-                reported.clone_from(&older);
+    /// Reads the schema after each doubt, and again and again while it is older. Calls `report` at each change with the reason why
+    /// nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached Workloads may
+    /// be from a time at which the CRD wasn't complete. Notifies `again` when every Workload is to be reconciled again. Never ends:
+    /// spawn it.
+    pub(crate) async fn keep_verified(
+        self,
+        again: Arc<Notify>,
+        mut report: impl FnMut(Option<&CrdProblem>),
+        relist: impl Fn() -> BoxFuture<'static, Result<(), ApiError>>,
+    ) {
+        let mut state = self.state.subscribe();
+        let mut reported = None;
+        let mut report = |problem: Option<CrdProblem>| {
+            if reported.as_ref() == Some(&problem) {
+                return;
             }
-            self.state.send_if_modified(|state| {
-                // There may be a new doubt meanwhile.
-                let is_news = *state == doubt && *state != next;
-                if is_news {
-                    *state = next;
+            match (&problem, &reported) {
+                (Some(problem), _) => warn!("no child and no status is written: {problem}"),
+                (None, None) => {}
+                (None, Some(_)) => info!("the CRD is complete again: Baton writes children"),
+            }
+            report(problem.as_ref());
+            reported = Some(problem);
+        };
+        loop {
+            let needs_reading =
+                |state: &State| state.current().is_none_or(|verified| verified.older.is_some());
+            let Ok(doubt) = state.wait_for(needs_reading).await.map(|state| state.clone()) else { return };
+            let was_older = doubt.verified.as_ref().is_some_and(|verified| verified.older.is_some());
+            let (older, at_once) = self.verify(doubt.certain, &mut report).await;
+            let is_older = older.is_some();
+            let is_to_relist = !is_older && (was_older || !at_once);
+            if is_to_relist {
+                loop {
+                    // Another API server may take a moment longer to serve Workloads by the complete CRD.
+                    tokio::time::sleep(PAUSE).await;
+                    let Err(error) = relist().await else { break };
+                    warn!(error = with_causes(&error), "can't list the Workloads again; Baton retries");
                 }
-                is_news
+            }
+            let problem = older.clone().map(CrdProblem::Older);
+            self.state.send_modify(|state| {
+                state.certain &= state.doubts != doubt.doubts;
+                state.verified = Some(Verified { doubts: doubt.doubts, older });
             });
-            if older.is_some() {
+            report(problem);
+            if is_to_relist || is_older != was_older {
+                again.notify_one();
+            }
+            if is_older {
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
 
-    async fn verify(&self, doubt: &State) -> State {
-        let before = self.url_read().await;
-        let (begun, certain) =
-            (tokio::time::Instant::now(), matches!(doubt, State::Doubtful { certain: true }));
+    /// Why Workloads aren't returned as their authors wrote them, none if they are; and whether that was known at once. Reports that
+    /// it can't be found out if that lasts.
+    async fn verify(
+        &self,
+        certain: bool,
+        report: &mut impl FnMut(Option<CrdProblem>),
+    ) -> (Option<String>, bool) {
+        let (before, begun) = (self.url_read().await, Instant::now());
+        let mut at_once = true;
+        let mut logged: Option<Instant> = None;
         loop {
+            let has_lasted = begun.elapsed() >= LAG;
             match self.judge().await {
-                Ok(Judgement::Older(message)) => return State::Older(message),
-                // While a CRD changes, or is new, nothing is published for a moment.
-                Ok(Judgement::Unpublished) if begun.elapsed() < LAG => {}
-                Ok(Judgement::Complete | Judgement::Unpublished) => {
-                    let is_same = self.url_read().await == before;
-                    if !certain || !is_same || begun.elapsed() > LAG {
-                        return State::Usable;
+                Ok(Judgement::Older(message)) => return (Some(message), at_once),
+                Ok(Judgement::Complete) => {
+                    if !certain || self.url_read().await != before || has_lasted {
+                        return (None, at_once);
                     }
                 }
-                // If the API server has no schema, Baton works without it.
-                Err(OpenApiError::Request(ApiError::Response(_))) => return State::Usable,
+                // While a CRD changes, or is new, nothing is published for a moment; and a server that starts may refuse for a moment.
+                // If the API server has no schema after that, Baton works without it.
+                Ok(Judgement::Unpublished | Judgement::Withheld(_)) => {
+                    if has_lasted {
+                        return (None, at_once);
+                    }
+                }
                 Err(error) => {
-                    warn!(error = with_causes(&error), "can't read the CRD; Baton retries");
+                    at_once = false;
+                    let error = with_causes(&error);
+                    if logged.is_none_or(|logged| logged.elapsed() >= LOGGED_EVERY) {
+                        warn!(error, "can't read the schema of Workloads; Baton retries");
+                        logged = Some(Instant::now());
+                    }
+                    if has_lasted {
+                        report(Some(CrdProblem::Unknown(error)));
+                    }
                 }
             }
             tokio::time::sleep(PAUSE / 4).await;
@@ -164,11 +249,19 @@ impl WorkloadCrd {
     }
 }
 
+/// Whether the API server has no schemas, or none for Baton. Every other failure may be over at the next attempt.
+fn is_withheld(error: &ApiError) -> bool {
+    matches!(error, ApiError::Response(status) if matches!(status.code, 401 | 403 | 404 | 406))
+}
+
 #[cfg(test)]
 mod tests {
     use std::{
         convert::Infallible,
-        sync::atomic::{AtomicBool, Ordering},
+        sync::{
+            OnceLock,
+            atomic::{AtomicBool, Ordering},
+        },
     };
 
     use http::{Request, Response};
@@ -177,28 +270,156 @@ mod tests {
 
     use super::*;
 
+    const INDEX: &str = "/openapi/v3";
+
+    /// Lists no Workloads, since there are none.
+    fn listed() -> BoxFuture<'static, Result<(), ApiError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// The CRD as this server shows it: the status code and the response at a path.
+    fn served(at: impl Fn(&str) -> (u16, Value) + Clone + Send + Sync + 'static) -> WorkloadCrd {
+        let server = tower::service_fn(move |request: Request<Body>| {
+            let (code, document) = at(request.uri().path());
+            let body = Body::from(document.to_string().into_bytes());
+            let response = Response::builder().status(code).body(body).unwrap();
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        WorkloadCrd::new(Client::new(server, "default"), LAG)
+    }
+
+    fn index(hash: &str) -> (u16, Value) {
+        let url = format!("/openapi/v3/baton?hash={hash}");
+        (200, json!({"paths": {"apis/baton.rs/v1alpha1": {"serverRelativeURL": url}}}))
+    }
+
+    /// A document in which a Workload has these fields.
+    fn document(fields: &Value) -> (u16, Value) {
+        let mut schema = fields.clone();
+        schema["x-kubernetes-group-version-kind"] =
+            json!([{"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"}]);
+        (200, json!({"components": {"schemas": {"Workload": schema}}}))
+    }
+
+    /// With all fields that this version knows.
+    fn complete() -> (u16, Value) {
+        document(&serde_json::from_str(include_str!("fields.json")).unwrap())
+    }
+
     /// A real API server does this too, but only for a moment.
     #[tokio::test(start_paused = true)]
     async fn nothing_is_written_until_the_schema_is_published() {
         let is_published = Arc::new(AtomicBool::new(false));
         let publishes = is_published.clone();
-        let server = tower::service_fn(move |request: Request<Body>| {
-            let document = if request.uri().path() != "/openapi/v3" {
-                let kind = json!({"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"});
-                json!({"components": {"schemas": {"Workload": {"x-kubernetes-group-version-kind": [kind]}}}})
-            } else if publishes.load(Ordering::Relaxed) {
-                json!({"paths": {"apis/baton.rs/v1alpha1": {"serverRelativeURL": "/openapi/v3/baton"}}})
-            } else {
-                json!({"paths": {}})
-            };
-            let response = Response::new(Body::from(document.to_string().into_bytes()));
-            std::future::ready(Ok::<_, Infallible>(response))
+        let crd = served(move |path| match path {
+            INDEX if publishes.load(Ordering::Relaxed) => index("a"),
+            INDEX => (200, json!({"paths": {}})),
+            _ => document(&json!({})),
         });
-        let crd = WorkloadCrd::new(Client::new(server, "default"), LAG);
-        let keeping = tokio::spawn(crd.clone().keep_verified(|_| ()));
+        let keeping = tokio::spawn(crd.clone().keep_verified(Arc::default(), |_| (), listed));
         let verified = tokio::time::timeout(LAG / 2, crd.verified()).await;
         assert!(verified.is_err(), "nothing is known yet");
         is_published.store(true, Ordering::Relaxed);
+        let older = crd.verified().await.unwrap_err();
+        assert!(older.contains(".spec"), "{older}");
+        keeping.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_refusal_that_lasts_means_that_there_is_no_schema() {
+        for (code, has_no_schema) in [
+            (401, true),
+            (403, true),
+            (404, true),
+            (406, true),
+            (400, false),
+            (408, false),
+            (429, false),
+            (500, false),
+            (502, false),
+            (503, false),
+            (504, false),
+        ] {
+            for failing in [INDEX, "/openapi/v3/baton"] {
+                let crd = served(move |path| match path {
+                    _ if path == failing => (code, json!({"kind": "Status", "code": code, "message": "no"})),
+                    INDEX => index("a"),
+                    _ => complete(),
+                });
+                let (report, mut reported) = tokio::sync::mpsc::unbounded_channel();
+                let keeping = tokio::spawn(crd.clone().keep_verified(
+                    Arc::default(),
+                    move |problem| {
+                        report.send(problem.cloned()).unwrap();
+                    },
+                    listed,
+                ));
+                let soon = tokio::time::timeout(LAG / 2, crd.verified()).await;
+                assert!(soon.is_err(), "{code} of {failing}: a server that starts may respond so");
+                let late = tokio::time::timeout(60 * LAG, crd.verified()).await;
+                assert_eq!(late.ok(), has_no_schema.then_some(Ok(())), "{code} of {failing}");
+                let first = reported.recv().await.unwrap();
+                let is_unknown = matches!(first, Some(CrdProblem::Unknown(_)));
+                assert_eq!(is_unknown, !has_no_schema, "{code} of {failing}: {first:?}");
+                keeping.abort();
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn workloads_are_listed_again_before_they_are_written_again() {
+        let is_older = Arc::new(AtomicBool::new(true));
+        let older = is_older.clone();
+        let crd = served(move |path| match (path, older.load(Ordering::Relaxed)) {
+            (INDEX, true) => index("older"),
+            (INDEX, false) => index("complete"),
+            (_, true) => document(&json!({})),
+            (_, false) => complete(),
+        });
+        let (lists, listing) = watch::channel(0);
+        let lists = Arc::new(lists);
+        let keeping = crd.clone().keep_verified(
+            Arc::default(),
+            |_| (),
+            move || {
+                let lists = lists.clone();
+                Box::pin(async move {
+                    tokio::time::sleep(LAG).await;
+                    lists.send_modify(|lists| *lists += 1);
+                    Ok(())
+                })
+            },
+        );
+        let keeping = tokio::spawn(keeping);
+        crd.verified().await.unwrap_err();
+        is_older.store(false, Ordering::Relaxed);
+        while crd.verified().await.is_err() {
+            assert_eq!(*listing.borrow(), 0);
+            tokio::time::sleep(PAUSE / 8).await;
+        }
+        assert_eq!(*listing.borrow(), 1, "what is cached may be from before");
+        crd.doubt();
+        crd.verified().await.unwrap();
+        assert_eq!(*listing.borrow(), 1, "nothing has changed");
+        keeping.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_doubt_that_comes_while_the_schema_is_read_is_not_lost() {
+        let crd = Arc::new(OnceLock::<WorkloadCrd>::new());
+        let (doubted, has_changed) = (crd.clone(), Arc::new(AtomicBool::new(false)));
+        let served = served(move |path| match path {
+            INDEX if has_changed.load(Ordering::Relaxed) => index("older"),
+            INDEX => index("complete"),
+            _ if has_changed.swap(true, Ordering::Relaxed) => document(&json!({})),
+            // The CRD changes after this was read.
+            _ => {
+                doubted.get().unwrap().doubt();
+                complete()
+            }
+        });
+        let crd = crd.get_or_init(|| served);
+        let keeping = tokio::spawn(crd.clone().keep_verified(Arc::default(), |_| (), listed));
         let older = crd.verified().await.unwrap_err();
         assert!(older.contains(".spec"), "{older}");
         keeping.abort();

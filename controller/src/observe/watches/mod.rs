@@ -6,14 +6,15 @@ mod health;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use baton_apply::LiveObject;
+use baton_apply::{ApiError, LiveObject, bounded};
 use baton_crd::{Workload, labels};
 use futures::{
-    Stream, StreamExt,
+    FutureExt as _, Stream, StreamExt,
     stream::{self, BoxStream},
 };
 use kube::{
     Api, Client, ResourceExt,
+    api::ListParams,
     core::ApiResource,
     runtime::{
         WatchStreamExt,
@@ -31,6 +32,10 @@ use super::{
     workloads::{Taken, Workloads},
 };
 use crate::decide::{child::ChildKind, snapshot::Snapshot};
+
+/// How many objects a response to a list has at most. Anyone may make objects of 1.5 MB that Baton has to read once, such as
+/// HorizontalPodAutoscalers, and a response takes four times its size while it is read.
+pub(crate) const PAGE: u32 = 10;
 
 /// The namespaces and the shard of Baton's Workloads.
 #[derive(Clone, Debug, Default)]
@@ -104,9 +109,10 @@ impl Inputs {
 impl Stores {
     /// Empty, for the Workloads of a shard and their children.
     pub(crate) fn of_shard(shard: Option<&str>) -> Self {
+        let workloads = Workloads::new();
         Self {
-            workloads: Workloads::new(),
-            families: Families::of_shard(shard),
+            families: Families::new(shard, workloads.store.clone()),
+            workloads,
             filled: Vec::new(),
             health: Health::default(),
         }
@@ -176,20 +182,52 @@ impl Stores {
         self.workloads.take(live)
     }
 
-    /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each.
+    /// Lists the Workloads of the scope again, beside their watches, which may list them only later.
+    pub(crate) async fn relist_workloads(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        limit: Duration,
+    ) -> Result<(), ApiError> {
+        for namespace in scope.namespaces() {
+            let api = workloads_in(client, namespace);
+            let mut params = ListParams::default().labels(&scope.selector()).limit(PAGE);
+            loop {
+                let page = bounded(limit, api.list(&params)).await?;
+                page.iter().for_each(|listed| self.workloads.relisted(listed));
+                match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                    Some(token) => params.continue_token = Some(token),
+                    None => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each. The CRD, if there
+    /// is one, is doubted each time that the watch fails or begins.
     fn watch(
         &mut self,
         what: &str,
         namespace: Option<&str>,
         api: Api<LiveObject>,
         config: watcher::Config,
+        crd: Option<WorkloadCrd>,
     ) -> impl Stream<Item = Event<LiveObject>> + Send + 'static + use<> {
         let place = namespace.map(|name| format!(" in {name}")).unwrap_or_default();
         let what = format!("{what}{place}");
         let health = self.health.of(what.clone());
         let (filled, is_filled) = channel(false);
+        let config = config.page_size(PAGE);
         self.filled.push((what, is_filled));
-        watcher(api, config).default_backoff().inspect(health).flat_map(stream::iter).inspect(move |event| {
+        let doubt = move |event: &watcher::Result<Event<LiveObject>>| {
+            // A change of the CRD ends every watch; so do many other events.
+            if matches!(event, Err(_) | Ok(Event::Init)) {
+                crd.iter().for_each(WorkloadCrd::doubt);
+            }
+        };
+        let events = watcher(api, config).default_backoff().inspect(health).inspect(doubt);
+        events.flat_map(stream::iter).inspect(move |event| {
             // All listed objects have passed here and are in the cache.
             if matches!(event, Event::InitDone) {
                 filled.send_replace(true);
@@ -200,6 +238,10 @@ impl Stores {
 
 fn family_of(workload: &impl ResourceExt) -> FamilyName {
     FamilyName { namespace: workload.namespace().unwrap_or_default(), name: workload.name_any() }
+}
+
+fn name_of(which: &ObjectRef<WatchedWorkload>) -> FamilyName {
+    FamilyName { namespace: which.namespace.clone().unwrap_or_default(), name: which.name.clone() }
 }
 
 /// The objects of a kind in a namespace, or in all.
@@ -217,34 +259,47 @@ pub(crate) fn workloads_in(client: &Client, namespace: Option<&str>) -> Api<Live
 
 /// Prepares the watches: in each namespace of the scope, one for Workloads and one for each kind of child. All
 /// HorizontalPodAutoscalers are watched, since one without Baton's label can scale a Deployment too, but only children are cached
-/// whole. Of the other kinds, only objects with the labels of Baton and of the shard are watched.
+/// whole. Of the other kinds, only objects with the labels of Baton and of the shard are watched. The children's watches begin when
+/// the Workloads are known, since only children of these are cached.
 pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Stores, Streams) {
     let mut stores = Stores::of_shard(scope.shard.as_deref());
     let (workloads, families) = (stores.workloads.clone(), stores.families.clone());
+    let is_known = {
+        let known = workloads.store.clone();
+        move |which: &ObjectRef<WatchedWorkload>| known.get(which).is_some()
+    };
     let selected = watcher::Config::default().labels(&scope.selector());
     let ours = format!("{}={},{}", labels::MANAGED_BY, labels::MANAGED_BY_BATON, scope.selector());
     let mut touched = Vec::new();
     for namespace in scope.namespaces() {
         let api = workloads_in(client, namespace);
-        let events = stores.watch("Workloads", namespace, api, selected.clone());
-        let crd = crd.clone();
-        let events = events.inspect(move |event| {
-            // A change of the CRD ends every watch; so do many other events.
-            if matches!(event, Event::Init) {
-                crd.doubt();
-            }
-        });
-        let mut feed = workloads.feed(namespace);
-        touched.push(events.flat_map(move |event| stream::iter(feed(event))).boxed());
+        let events = stores.watch("Workloads", namespace, api, selected.clone(), Some(crd.clone()));
+        let has_workloads = stores.filled.last().map(|(_, filled)| filled.clone());
+        let (mut feed, around, is_known) = (workloads.feed(namespace), families.clone(), is_known.clone());
+        let feed = move |event| {
+            let changed = feed(event);
+            changed.iter().filter(|which| !is_known(which)).for_each(|gone| around.forget(&name_of(gone)));
+            stream::iter(changed)
+        };
+        touched.push(events.flat_map(feed).boxed());
 
         for kind in ChildKind::ALL {
             let api = scoped(client, namespace, &kind.api_resource());
             let config = watcher::Config::default();
             let config = if kind == ChildKind::Autoscaler { config } else { config.labels(&ours) };
-            let events = stores.watch(kind.name(), namespace, api, config);
+            let events = stores.watch(kind.name(), namespace, api, config, None);
             let mut feed = families.feed(kind, namespace);
             let workload = |FamilyName { namespace, name }| ObjectRef::new(&name).within(&namespace);
-            touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(workload)).boxed());
+            let events = events.flat_map(move |event| stream::iter(feed(event)).map(workload));
+            let has_workloads = has_workloads.clone();
+            let begin = async move {
+                if let Some(mut filled) = has_workloads {
+                    // An error means that the operator is shutting down.
+                    let _ = filled.wait_for(|filled| *filled).await;
+                }
+                events
+            };
+            touched.push(begin.flatten_stream().boxed());
         }
     }
     (stores, Streams { workloads: workloads.store, touched: stream::select_all(touched).boxed() })

@@ -9,7 +9,7 @@ mod release;
 
 use std::{fmt, time::Duration};
 
-use baton_apply::{ApiError, bounded, openapi::OpenApiError};
+use baton_apply::{ApiError, bounded};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
@@ -172,11 +172,10 @@ impl SelfCheck {
                     .to_owned(),
             ),
             // As with predictions: if the API server has no schema, Baton works without it.
-            Err(OpenApiError::Request(error @ ApiError::Response(_))) => CheckResult::Warning(format!(
-                "can't be compared with this version's: {}",
-                with_causes(&error)
-            )),
-            // This is temporary: while a CRD changes, its document is empty for a moment.
+            Ok(Judgement::Withheld(message)) => {
+                CheckResult::Warning(format!("can't be compared with this version's: {message}"))
+            }
+            // A server that starts or is overloaded; or while a CRD changes, its document is empty for a moment.
             Err(error) => unknown(&error),
         }
     }
