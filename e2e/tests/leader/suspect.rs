@@ -4,7 +4,7 @@ use baton_controller::{FIELD_MANAGER, process::permissions::LEASE};
 use baton_e2e::{install_manifests, scenarios, workload};
 use baton_testbed::{Cluster, eventually};
 use futures::StreamExt;
-use k8s_openapi::api::{apps::v1::Deployment, coordination::v1::Lease, core::v1::Event};
+use k8s_openapi::api::{apps::v1::Deployment, coordination::v1::Lease, events::v1::Event};
 use kube::{
     ResourceExt,
     api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
@@ -43,8 +43,10 @@ async fn a_workload_during_whose_pass_the_last_leader_ended_comes_last(cluster: 
     assert_eq!(order[4], "w2", "{order:?}");
     eventually("an Event", async || {
         let events = place.api::<Event>().list(&ListParams::default()).await.unwrap();
-        let reasons: Vec<_> =
-            events.into_iter().map(|event| (event.involved_object.name, event.reason)).collect();
+        let reasons: Vec<_> = events
+            .into_iter()
+            .map(|event| (event.regarding.and_then(|about| about.name), event.reason))
+            .collect();
         let is_it = |(name, reason): &(Option<String>, Option<String>)| {
             name.as_deref() == Some("w2") && reason.as_deref() == Some("PutLast")
         };

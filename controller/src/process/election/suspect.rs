@@ -25,8 +25,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 const UNUSUAL: Duration = Duration::from_millis(20);
 /// How long a pass of a suspect waits at most until it is noted.
 const NOTED: Duration = Duration::from_secs(5);
-/// How long the pause before a suspect's next pass is, from the second end of a process on, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_mins(1), Duration::from_hours(1));
+/// How long the pause before a suspect's next pass is after one end of a process, after two, and at most.
+const PAUSES: (Duration, Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_mins(1), Duration::from_hours(1));
 
 /// A Workload in whose pass processes have ended, or one may. Its text is an annotation of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +41,9 @@ impl Suspect {
     /// How long its next pass waits after the start, besides coming last.
     pub(crate) fn pause(&self) -> Duration {
         match self.ends {
-            0 | 1 => Duration::ZERO,
-            ends => PAUSES.0.saturating_mul(1_u32.checked_shl(ends - 2).unwrap_or(u32::MAX)).min(PAUSES.1),
+            // Long enough that all others are due.
+            0 | 1 => PAUSES.0,
+            ends => PAUSES.1.saturating_mul(1_u32.checked_shl(ends - 2).unwrap_or(u32::MAX)).min(PAUSES.2),
         }
     }
 }

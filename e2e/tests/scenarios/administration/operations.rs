@@ -66,7 +66,7 @@ fn every_reason_of_a_condition_has_a_row() {
 
 #[test]
 fn every_reason_of_an_event_has_a_row() {
-    let actions = ["Apply", "Adopt", "Delete", "Read", "HandOver", "TakeBack"];
+    let actions = ["Apply", "Adopt", "Delete", "Read", "HandOver", "TakeBack", "TakeFrom", "Reconcile"];
     let mut reasons = without(literals("controller/src/report/events.rs"), &actions);
     reasons.extend(literals("controller/src/report/unreadable.rs"));
     assert!(reasons.len() >= 15);
