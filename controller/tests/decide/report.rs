@@ -406,8 +406,7 @@ fn an_autoscaler_that_kubernetes_cannot_resolve_or_has_stopped_is_reported() {
     let external = workload(&json!({"autoscaling": {"external": {}}}));
     let own = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
     let reported = |workload: &Workload, autoscalers: &[&Autoscaler]| {
-        let children = [deployment_owned_by("s", 4), child(ChildKind::Autoscaler)];
-        let mut pass = pass(workload, children, []);
+        let mut pass = pass(workload, [deployment_owned_by("s", 4)], []);
         pass.seen.autoscalers = autoscalers.iter().map(|one| (*one).clone()).collect();
         let status = status(&pass, &WorkloadStatus::default(), now());
         let conflict = status.conditions.iter().find(|condition| condition.type_ == "AutoscalerConflict");
