@@ -21,7 +21,7 @@ use super::{
     cli::{ElectionArgs, RunArgs},
     cluster::Cluster,
     election::{Candidacy, Election, Leadership, Lost, Suspects, TimingError},
-    passes::{passes, report_last},
+    passes::{passes, put_last},
     readiness::{Gate, Readiness},
     run::RunError,
     selfcheck::{LeaseName, SelfCheck},
@@ -185,10 +185,8 @@ impl Operator {
             let pace = (pace, Queue::new(args.concurrency), turns);
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
             if let Some(suspect) = suspects.known() {
-                let last = suspect.workload.clone();
-                context.queue(|queue| queue.put_last(last, now() + suspect.pause()));
-                let last = report_last(suspect, workloads.clone(), context.clone());
-                tasks.spawn(last.with_current_subscriber());
+                let report = put_last(suspect, &workloads, context.clone());
+                tasks.spawn(report.with_current_subscriber());
             }
             let every = context.clone();
             let again = once_and_again(sighups, again).inspect(move |()| every.reconcile_all());

@@ -110,20 +110,28 @@ async fn pass(
     (key, next)
 }
 
-/// Reports the Workload that is put last, since the last leader ended in its pass.
-pub(super) async fn report_last(suspect: Suspect, workloads: Store<WatchedWorkload>, context: Arc<Context>) {
-    let (Suspect { workload, ends }, pause) = (&suspect, suspect.pause());
-    let (namespace, name) = workload;
-    warn!(
-        namespace,
-        name,
-        ends,
-        ?pause,
-        "the last leader ended during a pass of this Workload, which comes last"
-    );
-    // Its spec isn't read here: that may be what ends processes.
-    if let Some(workload) = workloads.get(&ObjectRef::new(name).within(namespace)) {
-        context.publish(&*workload, &put_last_event(*ends)).await;
+/// Puts the Workload last in whose pass the last leader ended. The returned future reports it.
+pub(super) fn put_last(
+    suspect: Suspect,
+    workloads: &Store<WatchedWorkload>,
+    context: Arc<Context>,
+) -> impl Future<Output = ()> + Send + use<> {
+    let pause = suspect.pause();
+    let Suspect { workload: key, ends } = suspect;
+    let workload = workloads.get(&ObjectRef::new(&key.1).within(&key.0));
+    if let Some(workload) = &workload {
+        // With a record, it is no newcomer that others let first.
+        context.record(&**workload, |_| ());
+    }
+    context.queue(|queue| queue.put_last(key.clone(), now() + pause));
+    async move {
+        let (namespace, name) = key;
+        let message = "the last leader ended during a pass of this Workload, which comes last";
+        warn!(namespace, name, ends, ?pause, "{message}");
+        // Its spec isn't read here: that may be what ends processes.
+        if let Some(workload) = workload {
+            context.publish(&*workload, &put_last_event(ends)).await;
+        }
     }
 }
 
