@@ -107,6 +107,7 @@ const GROUNDS: [Read; 4] = [
 
 /// One pass while it is under way.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one fact about the pass")]
 pub struct Course {
     seen: Snapshot,
     /// Whether what would change nothing is sent nevertheless.

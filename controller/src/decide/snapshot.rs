@@ -101,18 +101,18 @@ impl Snapshot {
     /// something else in vain, nothing at all, or were stopped. What has to change, as text.
     pub fn autoscalers_in_vain(&self) -> Option<String> {
         let Wanted::Autoscaler { whose, .. } = wanted_replicas(&self.workload) else { return None };
-        let named = |is_it: &dyn Fn(&Autoscaler) -> bool| {
+        let those = |is_it: &dyn Fn(&Autoscaler) -> bool| {
             let names: Vec<&str> =
                 self.autoscalers.iter().filter(|one| is_it(one)).map(|one| one.name.as_str()).collect();
             (!names.is_empty()).then(|| names.join(", "))
         };
-        let of_workload = named(&|one| one.scales == Scales::Workload).map(|names| {
+        let of_workload = those(&|one| one.scales == Scales::Workload).map(|names| {
             format!(
                 "{names} to target the Deployment: the Workload's spec.replicas has no effect while spec.autoscaling is set"
             )
         });
         let stopped = || {
-            let names = named(&|one| one.scales == Scales::Deployment && one.is_ambiguous)?;
+            let names = those(&|one| one.scales == Scales::Deployment && one.is_ambiguous)?;
             Some(format!(
                 "another HorizontalPodAutoscaler to stop scaling the same pods: its target's selector overlaps the Deployment's, so \
                  Kubernetes has stopped both; the condition ScalingActive of {names} has the names"
@@ -120,15 +120,14 @@ impl Snapshot {
         };
         let unresolved = || {
             let is_scaled = self.autoscalers.iter().any(|one| one.scales == Scales::Deployment);
-            let nothing = self.autoscalers.iter().filter(|_| whose == Whose::External && !is_scaled);
-            nothing.filter_map(|one| match &one.scales {
+            let mut nothing = self.autoscalers.iter().filter(|_| whose == Whose::External && !is_scaled);
+            nothing.find_map(|one| match &one.scales {
                 Scales::Nothing { target } => Some(format!(
                     "{} to target the kind Deployment of apps/v1: Kubernetes can't resolve {target}, so it scales nothing",
                     one.name
                 )),
                 Scales::Deployment | Scales::Workload => None,
             })
-            .next()
         };
         of_workload.or_else(stopped).or_else(unresolved)
     }

@@ -206,7 +206,8 @@ pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) 
         let operator = Operator::start(cluster, options).await.unwrap();
         tokio::time::sleep(Duration::from_secs(15)).await;
         let (ready, body) = operator.readiness().await.unwrap();
-        assert!(ready == 503 && body.contains("not today"), "{code}: {body}");
+        let logs = operator.logs();
+        assert!(ready == 503 && logs.contains("not today"), "{code}: {body}\n{logs}");
         assert_eq!(stage.objects().await.1, before.1, "{code}: the Service is still there");
 
         stage.make_complete().await;
