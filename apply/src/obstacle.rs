@@ -18,8 +18,10 @@ use crate::{
     spelled::{Step, steps},
 };
 
-/// How many are described.
+/// How many are described, and how many of the managers of each.
 const MOST: usize = 3;
+/// How many of a refusal's causes are looked up: each is compared with all that others own.
+const MOST_CAUSES: usize = 8;
 
 /// A field in the way of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +48,9 @@ impl Obstacle {
         let arena = Arena::new();
         let Some(search) = Search::new(&arena, object, writer) else { return Vec::new() };
         let mut found: Vec<Self> = Vec::new();
-        for (path, manager) in details.causes.iter().flat_map(|cause| search.obstacles(cause)) {
+        for (path, manager) in
+            details.causes.iter().take(MOST_CAUSES).flat_map(|cause| search.obstacles(cause))
+        {
             let path = FieldPath::from(path);
             match found.iter_mut().find(|one| one.path == path) {
                 Some(one) if one.managers.iter().any(|known| known == manager) => {}
@@ -62,11 +66,14 @@ impl Obstacle {
         if obstacles.is_empty() {
             return String::new();
         }
-        let mut texts: Vec<String> = obstacles
-            .iter()
-            .take(MOST)
-            .map(|Self { path, managers }| format!("{path}, owned by {}", managers.join(" and ")))
-            .collect();
+        let text = |Self { path, managers }: &Self| {
+            let names = managers[..managers.len().min(MOST)].join(" and ");
+            match managers.len().saturating_sub(MOST) {
+                0 => format!("{path}, owned by {names}"),
+                more => format!("{path}, owned by {names} and {more} more"),
+            }
+        };
+        let mut texts: Vec<String> = obstacles.iter().take(MOST).map(text).collect();
         if obstacles.len() > MOST {
             texts.push(format!("{} more", obstacles.len() - MOST));
         }
