@@ -277,8 +277,8 @@ async fn an_object_that_others_write_all_the_time_is_written_nevertheless(cluste
         let wanted = format!("app:{number}");
         scene.apply(&with_image(&wanted)).await;
         scene.child_where("the new image", ChildKind::Deployment, |live| image(live) == &json!(wanted)).await;
-        let writes = written.load(Ordering::Relaxed) - before;
-        took.push((begin.elapsed(), writes));
+        let foreign = written.load(Ordering::Relaxed) - before;
+        took.push((begin.elapsed(), foreign));
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
     writers.shutdown().await;
