@@ -91,7 +91,6 @@ impl Walk<'_> {
             let entry = Entry::read(entry)?;
             // As the server writes entries: in its order, which for times is that of their text, and one of each manager.
             require(seen.last().is_none_or(|last| last.key() < entry.key()))?;
-            require(!seen.iter().any(|other| other.is_of_same(&entry)))?;
             require(entry.api_version == resource.api_version())?;
             let is_own = entry.manager == apply.manager
                 && entry.operation == "Apply"
@@ -105,6 +104,8 @@ impl Walk<'_> {
             }
             seen.push(entry);
         }
+        seen.sort_unstable_by_key(Entry::identity);
+        require(seen.windows(2).all(|pair| pair[0].identity() != pair[1].identity()))?;
         own
     }
 
@@ -416,10 +417,9 @@ impl<'e> Entry<'e> {
         (self.operation, self.time, self.manager, self.subresource)
     }
 
-    fn is_of_same(&self, other: &Self) -> bool {
-        self.manager == other.manager
-            && self.operation == other.operation
-            && self.subresource == other.subresource
+    /// What the server keeps entries apart by; the version is the same for all.
+    fn identity(&self) -> (&'e str, &'e str, &'e str) {
+        (self.manager, self.operation, self.subresource)
     }
 }
 

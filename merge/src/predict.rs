@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::{
     Arena, Release,
-    fieldpath::{FieldSet, Path},
+    fieldpath::{FieldSet, ManyTimes, Path},
     server::{Certainty, Live, ManagerId, Operation, Refusal, Resource, Spelling, Stored, Write},
     typed::Comparison,
     updater::Conflict,
@@ -110,13 +110,13 @@ impl Display for Conflicts<'_> {
             );
         }
         write!(f, "Apply failed with {} conflicts: ", conflicts.len())?;
-        let mut managers: Vec<_> = conflicts.iter().map(|conflict| conflict.manager).collect();
-        managers.sort_by_cached_key(ManagerId::key);
-        managers.dedup();
-        for (position, manager) in managers.iter().enumerate() {
+        let mut conflicts = conflicts.clone();
+        conflicts.sort_by_cached_key(|conflict| conflict.manager.key());
+        let of_manager = conflicts.chunk_by(|left, right| left.manager == right.manager);
+        for (position, of_manager) in of_manager.enumerate() {
             let separator = if position == 0 { "" } else { "\n" };
-            write!(f, "{separator}conflicts with {manager}:")?;
-            for conflict in conflicts.iter().filter(|conflict| conflict.manager == *manager) {
+            write!(f, "{separator}conflicts with {}:", of_manager[0].manager)?;
+            for conflict in of_manager {
                 write!(f, "\n- {}", conflict.path)?;
             }
         }
@@ -263,11 +263,16 @@ impl<'a> Resource<'a> {
     ) -> Prediction<'a> {
         let applier =
             ManagerId::of_writer(apply.manager, Operation::Apply, self.api_version(), apply.subresource);
-        let after = || stored.managed_fields.iter().map(|entry| (entry.id(), entry.fields));
-        let owned_after = fields_of(applier, after());
+        let mut after: Vec<_> =
+            stored.managed_fields.iter().map(|entry| (entry.id(), entry.fields)).collect();
+        after.sort_by_key(|(id, _)| *id);
+        let fields_after = |id: ManagerId<'a>| {
+            after.binary_search_by_key(&id, |(id, _)| *id).map(|at| after[at].1).unwrap_or_default()
+        };
+        let owned_after = ManyTimes::new(arena, fields_after(applier), stored.owners_before().count());
         let (mut taken, mut dropped, mut released) = (Vec::new(), Vec::new(), FieldSet::default());
         for (from, owned) in stored.owners_before().filter(|_| stored.changed) {
-            let kept = fields_of(from, after());
+            let kept = fields_after(from);
             if owned.set.is_subset(kept) {
                 continue;
             }
@@ -276,7 +281,7 @@ impl<'a> Resource<'a> {
                 released = lost;
                 continue;
             }
-            let to_applier = lost.intersection(arena, owned_after);
+            let to_applier = owned_after.intersection(arena, lost);
             let from_it = |path| Taken { path, from };
             taken.extend(to_applier.paths(arena).into_iter().map(from_it));
             dropped.extend(lost.difference(arena, to_applier).paths(arena).into_iter().map(from_it));
@@ -297,12 +302,4 @@ impl<'a> Resource<'a> {
             stored,
         }
     }
-}
-
-/// What a manager owns.
-fn fields_of<'a>(
-    manager: ManagerId<'a>,
-    mut owners: impl Iterator<Item = (ManagerId<'a>, FieldSet<'a>)>,
-) -> FieldSet<'a> {
-    owners.find(|(id, _)| *id == manager).map(|(_, fields)| fields).unwrap_or_default()
 }

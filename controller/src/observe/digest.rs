@@ -9,9 +9,10 @@ use std::{
 };
 
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::value::RawValue;
 
 use crate::hash::{digest_of, hasher};
 
@@ -27,10 +28,27 @@ pub(super) struct Digest {
 }
 
 impl Digest {
-    /// The digest of an object's JSON text; that of nothing if the text isn't an object.
+    /// The digest of an object's JSON text. If the text can't be read, such as what is nested too deep, every change of it counts.
     pub(super) fn of(text: &str) -> Self {
-        serde_json::Deserializer::from_str(text).deserialize_map(WholeObject).unwrap_or_default()
+        let read = serde_json::Deserializer::from_str(text).deserialize_map(WholeObject);
+        read.unwrap_or_else(|_| Self::of_parts(text))
     }
+
+    /// The digest of the parts of an object as they are spelled.
+    fn of_parts(text: &str) -> Self {
+        let parts: Parts<'_> = serde_json::from_str(text).unwrap_or_default();
+        let of = |part: Option<&RawValue>| digest_of(part.map(RawValue::get));
+        Self { but_status: digest_of(text), spec: of(parts.spec), status: of(parts.status) }
+    }
+}
+
+/// The parts of an object, of which only the places are read.
+#[derive(Default, Deserialize)]
+struct Parts<'t> {
+    #[serde(default, borrow)]
+    spec: Option<&'t RawValue>,
+    #[serde(default, borrow)]
+    status: Option<&'t RawValue>,
 }
 
 /// Reads an object, member by member.
@@ -66,6 +84,8 @@ enum Part {
     Metadata,
     /// `managedFields`, or an entry of it.
     ManagedFields,
+    /// The fields in an entry of `managedFields`. A client may nest them as deep as it likes.
+    Fields,
     /// Status, or something in it.
     Status,
     Spec,
@@ -83,6 +103,7 @@ impl Part {
             (Self::Metadata, "managedFields") => Some(Self::ManagedFields),
             (Self::Object, STATUS) => Some(Self::Status),
             (Self::Object, "spec") => Some(Self::Spec),
+            (Self::ManagedFields, "fieldsV1") => Some(Self::Fields),
             // The items of a list may come without kind and version.
             (Self::Object, "kind" | "apiVersion")
             | (Self::Metadata, "resourceVersion")
@@ -109,7 +130,10 @@ impl<'de> DeserializeSeed<'de> for Part {
     type Value = u64;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
-        deserializer.deserialize_any(self)
+        match self {
+            Self::Fields => <&'de RawValue>::deserialize(deserializer).map(|fields| digest_of(fields.get())),
+            _ => deserializer.deserialize_any(self),
+        }
     }
 }
 
@@ -271,5 +295,48 @@ mod tests {
             [r#"{"spec": {"a": 1, "b": [2]}, "kind": "x"}"#, r#"{"kind":"x","spec":{"b":[2],"a":1}}"#];
         let [one, other] = texts.map(Digest::of);
         assert!(one == other && one != Digest::default());
+    }
+
+    /// `{"a":{"a":…}}`, this deep.
+    fn nested(levels: usize, inner: &str) -> String {
+        format!("{}{inner}{}", r#"{"f:a":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    #[test]
+    fn changes_of_an_object_with_owners_of_deep_fields_count() {
+        let text = |version: u32, deep: &str, replicas: u32, ready: u32| {
+            format!(
+                r#"{{"metadata":{{"resourceVersion":"{version}","managedFields":[{{"manager":"x","fieldsV1":{deep}}}]}},
+                    "spec":{{"replicas":{replicas}}},"status":{{"ready":{ready}}}}}"#
+            )
+        };
+        for levels in [100, 200, 9_000] {
+            let (deep, other) = (nested(levels, "{}"), nested(levels, r#"{"f:b":{}}"#));
+            let before = Digest::of(&text(1, &deep, 3, 3));
+            assert_eq!(Digest::of(&text(2, &deep, 3, 3)), before, "{levels} levels");
+            let owners = Digest::of(&text(1, &other, 3, 3));
+            assert!(owners.but_status != before.but_status && owners.spec == before.spec, "{levels} levels");
+            let spec = Digest::of(&text(1, &deep, 4, 3));
+            assert!(spec.but_status != before.but_status && spec.spec != before.spec, "{levels} levels");
+            let status = Digest::of(&text(1, &deep, 3, 4));
+            assert!(
+                status.but_status == before.but_status && status.status != before.status,
+                "{levels} levels"
+            );
+        }
+    }
+
+    #[test]
+    fn every_change_of_an_object_that_cannot_be_read_counts() {
+        let text = |spec: &str, status: &str| format!(r#"{{"spec":{spec},"status":{status}}}"#);
+        let (deep, other) = (nested(200, "{}"), nested(200, "1"));
+        let before = Digest::of(&text(&deep, "1"));
+        assert_ne!(before, Digest::default());
+        let spec = Digest::of(&text(&other, "1"));
+        assert!(spec.but_status != before.but_status && spec.spec != before.spec);
+        assert!(spec.status == before.status);
+        let status = Digest::of(&text(&deep, "2"));
+        assert!(status.spec == before.spec && status.status != before.status);
+        assert_ne!(Digest::of("[1]"), Digest::of("[2]"), "whatever it is");
     }
 }

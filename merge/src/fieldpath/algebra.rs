@@ -25,6 +25,17 @@ impl<'a> FieldSet<'a> {
         Self::of_nodes(out.into_bump_slice())
     }
 
+    /// The paths that are in any of these sets. One union after the other would copy the first sets once for each later one.
+    #[must_use]
+    pub fn union_all(arena: &'a Arena, sets: impl IntoIterator<Item = Self>) -> Self {
+        let mut sets: Vec<Self> = sets.into_iter().collect();
+        while sets.len() > 1 {
+            let unite = |pair: &[Self]| pair.iter().fold(Self::default(), |all, set| all.union(arena, *set));
+            sets = sets.chunks(2).map(unite).collect();
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// The paths that are in both sets.
     #[must_use]
     pub fn intersection(self, arena: &'a Arena, other: Self) -> Self {
@@ -204,6 +215,16 @@ mod tests {
         assert!(left.is_subset(left.union(&arena, right)));
         assert!(!left.is_subset(right));
         assert!(left.is_disjoint(set(&arena, &["a.x", "c", "d"])));
+    }
+
+    #[test]
+    fn the_union_of_many_sets_is_that_of_one_after_the_other() {
+        let arena = Arena::new();
+        for paths in [&[][..], &["a"], &["b", "a", "a.b"], &["a.b", "c", "a", "d.e", "a.c.d"]] {
+            let sets = || paths.iter().map(|path| set(&arena, &[*path]));
+            let one_by_one = sets().fold(FieldSet::default(), |all, set| all.union(&arena, set));
+            assert_eq!(FieldSet::union_all(&arena, sets()), one_by_one);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod algebra;
 mod builder;
 mod element;
 mod fields_v1;
+mod lookup;
 mod path;
 mod pattern;
 mod plain;
@@ -16,6 +17,8 @@ mod written;
 
 pub(crate) use builder::SetBuilder;
 pub use element::{KeyField, PathElement};
+pub use lookup::Lookup;
+pub(crate) use lookup::ManyTimes;
 pub use path::Path;
 pub use pattern::{Pattern, PatternElement};
 pub use read::FieldsV1Error;

@@ -144,10 +144,10 @@ impl<'c, 'a> Chain<'c, 'a> {
             return result;
         };
         let Some(allowed) = last_applied::still_live(self, live) else { return result };
+        let allowed = allowed.lookup(self.context.arena);
         let refused: Vec<_> =
-            conflicts.iter().filter(|conflict| !allowed.contains(&conflict.path)).copied().collect();
-        let paths = FieldSet::of_paths(self.context.arena, conflicts.iter().map(|conflict| conflict.path));
-        if paths.difference(self.context.arena, allowed).is_empty() {
+            conflicts.iter().filter(|conflict| !allowed.contains(conflict.path)).copied().collect();
+        if refused.is_empty() {
             self.apply_tracked(live, intent, owners, manager, true)
         } else {
             Err(Refusal::Conflicts(refused))

@@ -132,6 +132,7 @@ pub struct EntryError {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Managed<'a> {
     pub(super) fields: Managers<'a, ManagerId<'a>>,
+    /// Sorted by manager, each once.
     times: Vec<(ManagerId<'a>, Option<Timestamp>)>,
 }
 
@@ -259,13 +260,17 @@ impl<'a> Managed<'a> {
     }
 
     fn decode(context: Context<'a>, entries: &[RawEntry<'a>]) -> Result<Self, EntryError> {
-        let mut managed = Self::default();
-        for (position, entry) in entries.iter().enumerate() {
+        let read = |(position, entry): (usize, &RawEntry<'a>)| {
             let (id, owned) = decode(context, entry).map_err(|problem| EntryError { position, problem })?;
-            managed.fields.insert(id, owned);
-            managed.set_time(id, entry.time);
-        }
-        Ok(managed)
+            Ok((id, owned, entry.time))
+        };
+        let all: Vec<_> = entries.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        let fields: Managers<'a, _> = all.iter().map(|(id, owned, _)| (*id, *owned)).collect();
+        let mut times: Vec<_> = all.into_iter().rev().map(|(id, _, time)| (id, time)).collect();
+        // Stable: of two entries of one manager the last counts, which comes first here.
+        times.sort_by_key(|(id, _)| *id);
+        times.dedup_by_key(|(id, _)| *id);
+        Ok(Self { fields, times })
     }
 
     /// The entries in the server's order.
@@ -287,13 +292,14 @@ impl<'a> Managed<'a> {
     }
 
     pub(super) fn time(&self, id: &ManagerId<'a>) -> Option<Timestamp> {
-        self.times.iter().find(|(own, _)| own == id).and_then(|(_, time)| *time)
+        let at = self.times.binary_search_by(|(own, _)| own.cmp(id)).ok()?;
+        self.times[at].1
     }
 
     pub(super) fn set_time(&mut self, id: ManagerId<'a>, time: Option<Timestamp>) {
-        match self.times.iter_mut().find(|(own, _)| *own == id) {
-            Some((_, own)) => *own = time,
-            None => self.times.push((id, time)),
+        match self.times.binary_search_by(|(own, _)| own.cmp(&id)) {
+            Ok(at) => self.times[at].1 = time,
+            Err(at) => self.times.insert(at, (id, time)),
         }
     }
 }

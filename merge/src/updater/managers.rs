@@ -67,11 +67,17 @@ impl<'a, M: Ord> Managers<'a, M> {
 
 impl<'a, M: Ord> FromIterator<(M, VersionedSet<'a>)> for Managers<'a, M> {
     fn from_iter<I: IntoIterator<Item = (M, VersionedSet<'a>)>>(managers: I) -> Self {
-        let mut all = Self::default();
-        for (manager, owned) in managers {
-            all.insert(manager, owned);
-        }
-        all
+        let mut all: Vec<_> = managers.into_iter().collect();
+        // Stable, so that of two with one manager the last counts.
+        all.sort_by(|(left, _), (right, _)| left.cmp(right));
+        all.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                std::mem::swap(later, earlier);
+            }
+            is_same
+        });
+        Self(all)
     }
 }
 

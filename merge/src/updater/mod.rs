@@ -12,7 +12,7 @@ pub use managers::{Managers, VersionedSet};
 
 use crate::{
     Arena,
-    fieldpath::{FieldSet, Path, Pattern},
+    fieldpath::{FieldSet, ManyTimes, Path, Pattern},
     typed::{Comparison, Invalid, Typed},
 };
 
@@ -195,8 +195,16 @@ impl<'u, 'a> Updater<'u, 'a> {
         managers: Managers<'a, M>,
     ) -> Result<Managers<'a, M>, UpdateError<'a, M>> {
         let mut reconciled = Managers::default();
+        let mut by_version: Vec<(&str, Typed<'a>)> = Vec::new();
         for (manager, owned) in managers {
-            let Some(live) = known(self.converter.convert(live, owned.version))? else { continue };
+            let live = match by_version.iter().find(|(own, _)| *own == owned.version) {
+                Some((_, live)) => *live,
+                None => {
+                    let Some(live) = known(self.converter.convert(live, owned.version))? else { continue };
+                    by_version.push((owned.version, live));
+                    live
+                }
+            };
             let set = live.reconcile(owned.set)?.unwrap_or(owned.set);
             reconciled.insert(manager, VersionedSet { set, ..owned });
         }
@@ -214,23 +222,25 @@ impl<'u, 'a> Updater<'u, 'a> {
         force: bool,
     ) -> Result<(Managers<'a, M>, Comparison<'a>), UpdateError<'a, M>> {
         let comparison = self.filtered(version, old.compare(&new)?);
-        let mut by_version = vec![(version, comparison)];
+        let count = managers.len();
+        let changes = |comparison| Changes::new(self.arena, comparison, count);
+        let mut by_version = vec![(version, changes(comparison))];
         let mut conflicts = Vec::new();
         let mut updated = Managers::default();
         for (manager, mut owned) in managers {
             if manager != *writer {
-                let Some(comparison) = self.comparison_in(owned.version, old, new, &mut by_version)? else {
+                let Some(changes) = self.changes_in(owned.version, old, new, &mut by_version, changes)?
+                else {
                     continue;
                 };
-                let taken = owned.set.intersection(self.arena, comparison.set(self.arena));
+                let taken = changes.set.intersection(self.arena, owned.set);
                 conflicts.extend(
                     taken
                         .paths(self.arena)
                         .into_iter()
                         .map(|path| Conflict { manager: manager.clone(), path }),
                 );
-                owned.set =
-                    owned.set.difference(self.arena, taken).difference(self.arena, comparison.removed);
+                owned.set = changes.removed.difference(self.arena, owned.set.difference(self.arena, taken));
             }
             if !owned.set.is_empty() {
                 updated.insert(manager, owned);
@@ -243,15 +253,16 @@ impl<'u, 'a> Updater<'u, 'a> {
     }
 
     /// What differs between the two in a version; `None` where the version is gone.
-    fn comparison_in<M>(
+    fn changes_in<'c, M>(
         &self,
         version: &'a str,
         old: Typed<'a>,
         new: Typed<'a>,
-        compared: &mut Vec<(&'a str, Comparison<'a>)>,
-    ) -> Result<Option<Comparison<'a>>, UpdateError<'a, M>> {
-        if let Some((_, comparison)) = compared.iter().find(|(own, _)| *own == version) {
-            return Ok(Some(*comparison));
+        compared: &'c mut Vec<(&'a str, Changes<'a>)>,
+        changes: impl Fn(Comparison<'a>) -> Changes<'a>,
+    ) -> Result<Option<&'c Changes<'a>>, UpdateError<'a, M>> {
+        if let Some(at) = compared.iter().position(|(own, _)| *own == version) {
+            return Ok(Some(&compared[at].1));
         }
         let converted = self
             .converter
@@ -259,8 +270,23 @@ impl<'u, 'a> Updater<'u, 'a> {
             .and_then(|old| self.converter.convert(new, version).map(|new| (old, new)));
         let Some((old, new)) = known(converted)? else { return Ok(None) };
         let comparison = self.filtered(version, old.compare(&new)?);
-        compared.push((version, comparison));
-        Ok(Some(comparison))
+        compared.push((version, changes(comparison)));
+        Ok(compared.last().map(|(_, changes)| changes))
+    }
+}
+
+/// What a write makes different in a version, to be compared with what each manager owns.
+struct Changes<'a> {
+    /// What it sets.
+    set: ManyTimes<'a>,
+    /// What it removes.
+    removed: ManyTimes<'a>,
+}
+
+impl<'a> Changes<'a> {
+    fn new(arena: &'a Arena, comparison: Comparison<'a>, managers: usize) -> Self {
+        let many_times = |set| ManyTimes::new(arena, set, managers);
+        Self { set: many_times(comparison.set(arena)), removed: many_times(comparison.removed) }
     }
 }
 

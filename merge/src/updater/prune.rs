@@ -44,11 +44,11 @@ impl<'a> Updater<'_, 'a> {
         managers: &Managers<'a, M>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         // The version that was pruned comes first: what is missing in it might be needed for conversions.
-        let mut by_version: Vec<(&'a str, FieldSet<'a>)> = Vec::new();
+        let mut by_version: Vec<(&'a str, Vec<FieldSet<'a>>)> = Vec::new();
         for (_, owned) in managers {
             match by_version.iter_mut().find(|(version, _)| *version == owned.version) {
-                Some((_, set)) => *set = set.union(self.arena, owned.set),
-                None => by_version.push((owned.version, owned.set)),
+                Some((_, sets)) => sets.push(owned.set),
+                None => by_version.push((owned.version, vec![owned.set])),
             }
         }
         by_version.sort_by_key(|(version, _)| (*version != pruned_version, *version));
@@ -57,6 +57,7 @@ impl<'a> Updater<'_, 'a> {
             let Some(merged_there) = known(self.converter.convert(merged, version))? else { continue };
             merged = merged_there;
             let Some(pruned_there) = known(self.converter.convert(pruned, version))? else { continue };
+            let owned = FieldSet::union_all(self.arena, owned);
             let merged_set = merged.with_named_fields(merged.to_set()?);
             let kept = merged
                 .with_named_fields(pruned_there.to_set()?)

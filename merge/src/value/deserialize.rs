@@ -1,8 +1,9 @@
-//! Values from anything that serde can read: JSON text, or a JSON tree without borrowing its layout.
+//! Values from JSON text.
 
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::{MAX_DEPTH, Map, Value, ValueError};
 use crate::Arena;
@@ -21,7 +22,10 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads one value.
+/// A reader of `serde_json` stops at 128 levels; what is nested deeper is read by a new one each time.
+const LEVELS_A_READER: usize = 100;
+
+/// Reads one value from JSON text.
 #[derive(Clone, Copy)]
 pub(crate) struct ValueSeed<'a> {
     arena: &'a Arena,
@@ -49,7 +53,11 @@ impl<'de: 'a, 'a> DeserializeSeed<'de> for ValueSeed<'a> {
     type Value = Value<'a>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'a>, D::Error> {
-        deserializer.deserialize_any(self)
+        if self.depth == MAX_DEPTH || !self.depth.is_multiple_of(LEVELS_A_READER) {
+            return deserializer.deserialize_any(self);
+        }
+        let below = <&'de RawValue>::deserialize(deserializer)?;
+        serde_json::Deserializer::from_str(below.get()).deserialize_any(self).map_err(de::Error::custom)
     }
 }
 
@@ -160,5 +168,8 @@ mod tests {
         assert_eq!(value.to_json(), serde_json::from_str::<serde_json::Value>(text).unwrap());
         assert!(Value::from_text(&arena, "[1] 2").is_err());
         assert!(Value::from_text(&arena, &"[".repeat(100_000)).is_err());
+        let nested = |levels| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(Value::from_text(&arena, &nested(MAX_DEPTH)).is_ok());
+        assert!(Value::from_text(&arena, &nested(MAX_DEPTH + 1)).is_err());
     }
 }
