@@ -90,13 +90,7 @@ async fn a_deleted_child_is_created_again(cluster: Cluster) {
 
 async fn a_child_that_loses_batons_label_gets_it_back(cluster: Cluster) {
     let scene = Scene::start(&cluster, "unlabelled").await;
-    scene
-        .apply(&json!({
-            "service": {"ports": [{"port": 80}]},
-            "autoscaling": {"minReplicas": 1, "maxReplicas": 2},
-            "disruptionBudget": {"minAvailable": 1},
-        }))
-        .await;
+    scene.apply_with_every_child().await;
     scene.condition("Applied", "True").await;
     // Beside another autoscaler, Baton creates none.
     let other = autoscaler("other", "web", json!({"minReplicas": 1, "maxReplicas": 3}));

@@ -57,13 +57,7 @@ async fn the_child_of_a_part_that_the_workload_drops_is_deleted(cluster: Cluster
 
 async fn the_children_of_a_deleted_workload_are_deleted(cluster: Cluster) {
     let scene = Scene::start(&cluster, "deletion").await;
-    scene
-        .apply(&json!({
-            "service": {"ports": [{"port": 80}]},
-            "autoscaling": {"minReplicas": 1, "maxReplicas": 2},
-            "disruptionBudget": {"minAvailable": 1},
-        }))
-        .await;
+    scene.apply_with_every_child().await;
     scene.condition("Applied", "True").await;
     for kind in ChildKind::ALL {
         assert!(scene.child(kind).await.is_some(), "{kind} before the deletion");
@@ -89,13 +83,7 @@ async fn the_children_of_a_deleted_workload_stay_deleted_while_the_watch_of_work
     let proxy = proxy.await.unwrap();
     let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
     let scene = Scene::start_with(&cluster, "stays-deleted", options).await;
-    scene
-        .apply(&json!({
-            "service": {"ports": [{"port": 80}]},
-            "autoscaling": {"minReplicas": 1, "maxReplicas": 2},
-            "disruptionBudget": {"minAvailable": 1},
-        }))
-        .await;
+    scene.apply_with_every_child().await;
     scene.condition("Applied", "True").await;
     scene.at_rest().await;
 

@@ -76,6 +76,16 @@ impl Scene {
         self.apply_as("user", &web(spec)).await.unwrap()
     }
 
+    /// Applies a Workload with a child of every kind.
+    pub async fn apply_with_every_child(&self) -> Workload {
+        let spec = json!({
+            "service": {"ports": [{"port": 80}]},
+            "autoscaling": {"minReplicas": 1, "maxReplicas": 2},
+            "disruptionBudget": {"minAvailable": 1},
+        });
+        self.apply(&spec).await
+    }
+
     pub async fn workload(&self) -> Workload {
         self.workloads().get("web").await.unwrap()
     }
