@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use baton_apply::{Change, LiveObject};
 use baton_controller::decide::{
     child::ChildKind,
+    course::ChildResult,
     plan::{Then, plan},
     replicas::{Autoscaler, ScaleTarget, Wanted, Whose},
     snapshot::{Snapshot, wanted_replicas},
 };
-use baton_controller::report::{self, Pass};
+use baton_controller::report::{self, Done, Pass};
 use baton_crd::{Mode, Workload};
 use baton_testbed::{AuditEntry, Error, Metrics, lock};
 use kube::{Client, ResourceExt as _};
@@ -73,7 +74,10 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
     if let Some(how) = number(&seen) {
         return Ok(Some(violation("the replica count has the right owner", format!("{site}: {how}"))));
     }
-    let pass = Pass { refused: planned.refused, ..Pass::of_nothing(seen) };
+    // What isn't planned waits for something, such as an autoscaler for a Deployment that isn't the Workload's.
+    let results = planned.steps.iter().map(|step| (step.child(), ChildResult::Applied)).collect();
+    let done = Done::Enforced { results, contested: Vec::new() };
+    let pass = Pass { refused: planned.refused, done, ..Pass::of_nothing(seen) };
     let expected = report::status(&pass, &status, world.now());
     let [expected, reported] =
         [expected, status].map(|status| serde_json::to_value(status).unwrap_or_default());
