@@ -58,7 +58,7 @@ impl ApiError {
     /// | 409 | of another object, such as a quota's | passing |
     /// | 401, 408, 425, 429 | credentials that have just run out, or too many requests | passing |
     /// | 5xx | timeouts, storage, a webhook that can't be called, or one that denies with such a code | passing |
-    /// | 500 | without a reason, and of a [lasting](LASTING) kind, such as a field that no schema has | rejected |
+    /// | 500 | without a reason, and of a lasting kind: a field that no schema has, or an object too large for etcd | rejected |
     /// | other 4xx | validation, permissions, policies, and webhooks that deny, with whatever code | rejected |
     pub fn of_write(&self, request: &Request) -> Failure {
         match self {

@@ -39,7 +39,7 @@ impl PreparedWrite {
         !self.clears.is_empty()
     }
 
-    /// Whether it needn't be sent: it certainly changes nothing, or only [repeats](PredictedObject::is_repeat) what is there.
+    /// Whether it needn't be sent: it certainly changes nothing, or only [repeats](crate::PredictedObject::is_repeat) what is there.
     pub fn is_noop(&self) -> bool {
         match &self.forecast {
             Ok(Forecast::NoOp) => true,

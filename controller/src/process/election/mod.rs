@@ -11,7 +11,7 @@
 //!   suspended. The others count from when they read that write, which is later.
 //! - `fence` keeps the operator's writes within that time; its documentation says what remains.
 //! - The Lease is renewed in a runtime, and so on a thread, of its own: no pass can cost the leadership. But a leader whose loop stands
-//!   still for too long isn't renewed any more, and [`Suspects`] tells the next one by which Workload.
+//!   still for too long isn't renewed any more, and the annotation `baton.rs/suspect` tells the next one by which Workload.
 //! - A leader that can't renew in time, or reads that another leads, ends its process: no state is left over, and its
 //!   successor reads from the cluster what is still to be done. A leader that gets SIGTERM finishes its passes first and then
 //!   empties the Lease, so that the next needn't wait.
