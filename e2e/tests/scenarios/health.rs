@@ -198,6 +198,10 @@ async fn with_autoscaling(cluster: &Cluster) -> Vec<Row> {
     let disabled = phase(&scene, HandoverPhase::AutoscalerDisabled).await;
     scene.scale_as("kubectl", 1).await;
     let handed_over = phase(&scene, HandoverPhase::HandedOver).await;
+    state(&scene, "the autoscaler's own count", |status| {
+        status.ready_replicas == Some(2) && is_at_rest(status)
+    })
+    .await;
 
     // A finalizer keeps the autoscaler, so that Baton waits for it to go.
     patch("web", json!({"metadata": {"finalizers": ["baton.rs/kept-for-the-test"]}})).await;
@@ -279,7 +283,9 @@ async fn kstatus_and_argo_cd_judge_every_state(cluster: Cluster) {
     };
     let verdicts: Vec<_> = rows.iter().zip(&judged).map(verdict).collect();
     let verdicts: Vec<_> = verdicts.iter().map(|row| (row.0, &*row.1, &*row.2, row.3)).collect();
-    assert_eq!(verdicts, expected, "{judged:#?}");
+    let is_wrong = |at: &usize| verdicts[*at] != expected[*at];
+    let wrong: Vec<_> = (0..rows.len()).filter(is_wrong).map(|at| (&rows[at], &judged[at])).collect();
+    assert_eq!(verdicts, expected, "{wrong:#?}");
     for (row, judged) in rows.iter().zip(&judged) {
         for verdict in [&judged.kstatus, &judged.argo_cd] {
             assert!(!verdict.message.is_empty(), "{}: {verdict:?}", row.0);
