@@ -1,48 +1,168 @@
-//! Finds the value at a path in an object to which the server hasn't added its defaults yet.
+//! Finds the values at paths in an object to which the server hasn't added its defaults yet.
+
+use std::{cell::RefCell, collections::HashMap};
 
 use baton_merge::{
-    fieldpath::{Path, PathElement},
+    fieldpath::{KeyField, Path, PathElement},
     value::Value,
 };
 use serde_json::Value as Json;
 
-/// The value at a path, if there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
-/// although the key is in its path. An item that has all keys comes first.
-pub(crate) fn find<'v>(path: Path<'_>, object: Value<'v>) -> Option<Value<'v>> {
-    path.elements().iter().try_fold(object, |value, element| {
-        let PathElement::Key(keys) = element else {
-            return Path::new(std::slice::from_ref(element)).find(value);
-        };
-        let items = value.as_list()?;
-        let has = |item: &Value<'v>, name: &str, key: Value<'_>| item.get(name).map(|found| found == key);
-        let spells_all =
-            |item: &&Value<'v>| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
-        let spells_no_other = |item: &&Value<'v>| {
-            keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
-                && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
-        };
-        items.iter().find(spells_all).or_else(|| items.iter().find(spells_no_other)).copied()
-    })
+/// Finds the values at many paths of one object. Each item of a list is looked up, not searched for: that would cost the square of
+/// the list's length.
+pub(crate) struct Finder<'v> {
+    object: Value<'v>,
+    /// The long lists that were looked into, by where their items are in memory.
+    lists: RefCell<HashMap<usize, Vec<ListIndex<'v>>>>,
 }
 
-/// The same, for a change.
-pub(crate) fn find_mut<'v>(path: Path<'_>, object: &'v mut Json) -> Option<&'v mut Json> {
-    path.elements().iter().try_fold(object, |value, element| match element {
-        PathElement::Field(name) => value.get_mut(name),
-        PathElement::Key(keys) => {
-            let items = value.as_array_mut()?;
-            let has =
-                |item: &Json, name: &str, key: Value<'_>| item.get(name).map(|found| *found == key.to_json());
-            let spells_all = |item: &Json| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
-            let spells_no_other = |item: &Json| {
-                keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
-                    && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
-            };
-            let position =
-                items.iter().position(spells_all).or_else(|| items.iter().position(spells_no_other));
-            items.get_mut(position?)
+/// One step to the value at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step<'p> {
+    Member(&'p str),
+    Item(usize),
+}
+
+/// Shorter lists are searched.
+const SHORT: usize = 16;
+
+impl<'v> Finder<'v> {
+    pub(crate) fn new(object: Value<'v>) -> Self {
+        Self { object, lists: RefCell::default() }
+    }
+
+    /// The value at a path, if there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
+    /// although the key is in its path. An item that has all keys comes first.
+    pub(crate) fn find(&self, path: Path<'_>) -> Option<Value<'v>> {
+        self.walk(path, |_| {})
+    }
+
+    /// The way to that value.
+    pub(crate) fn steps<'p>(&self, path: Path<'p>) -> Option<Vec<Step<'p>>> {
+        let mut steps = Vec::with_capacity(path.elements().len());
+        self.walk(path, |step| steps.push(step))?;
+        Some(steps)
+    }
+
+    fn walk<'p>(&self, path: Path<'p>, mut visit: impl FnMut(Step<'p>)) -> Option<Value<'v>> {
+        path.elements().iter().try_fold(self.object, |value, element| match *element {
+            PathElement::Field(name) => {
+                visit(Step::Member(name));
+                value.get(name)
+            }
+            element => {
+                let items = value.as_list()?;
+                let at = self.position(items, element)?;
+                visit(Step::Item(at));
+                items.get(at).copied()
+            }
+        })
+    }
+
+    fn position(&self, items: &'v [Value<'v>], element: PathElement<'_>) -> Option<usize> {
+        let keys = match element {
+            PathElement::Key(keys) => keys,
+            PathElement::Index(index) => return usize::try_from(index).ok(),
+            PathElement::Value(value) => &[("", value)],
+            PathElement::Field(_) | PathElement::Nameless => return None,
+        };
+        let kind = match element {
+            PathElement::Key(_) => Named::ByKeys,
+            _ => Named::ByValue,
+        };
+        if items.len() <= SHORT || keys.len() > ListIndex::MOST_KEYS {
+            return search(items, kind, keys);
         }
-        PathElement::Value(_) | PathElement::Index(_) | PathElement::Nameless => None,
+        let mut lists = self.lists.borrow_mut();
+        let indexes = lists.entry(items.as_ptr().addr()).or_default();
+        let at = indexes.iter().position(|index| index.is_of(items, kind, keys)).unwrap_or_else(|| {
+            indexes.push(ListIndex::new(items, kind, keys));
+            indexes.len() - 1
+        });
+        indexes[at].find(keys)
+    }
+}
+
+/// How the items of a list are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    ByKeys,
+    ByValue,
+}
+
+impl Named {
+    fn part<'v>(self, item: Value<'v>, name: &str) -> Option<Value<'v>> {
+        match self {
+            Self::ByKeys => item.get(name),
+            Self::ByValue => Some(item),
+        }
+    }
+}
+
+fn search(items: &[Value<'_>], kind: Named, keys: &[KeyField<'_>]) -> Option<usize> {
+    let has = |item: &Value<'_>, name: &str, key: Value<'_>| kind.part(*item, name).map(|found| found == key);
+    let spells_all = |item: &Value<'_>| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
+    let spells_no_other = |item: &Value<'_>| {
+        keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
+            && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
+    };
+    items.iter().position(spells_all).or_else(|| items.iter().position(spells_no_other))
+}
+
+/// The items of a list by their values of some keys.
+struct ListIndex<'v> {
+    kind: Named,
+    length: usize,
+    names: Vec<String>,
+    /// By which of the keys an item has, one bit for each: the positions of such items, sorted by these keys' values.
+    items: HashMap<u32, Vec<(Vec<PathElement<'v>>, usize)>>,
+}
+
+impl<'v> ListIndex<'v> {
+    const MOST_KEYS: usize = 8;
+
+    fn new(items: &[Value<'v>], kind: Named, keys: &[KeyField<'_>]) -> Self {
+        let mut by_mask: HashMap<u32, Vec<_>> = HashMap::new();
+        for (position, item) in items.iter().enumerate() {
+            let parts: Vec<_> = keys.iter().map(|(name, _)| kind.part(*item, name)).collect();
+            let mask = parts.iter().rev().fold(0, |mask, part| mask << 1 | u32::from(part.is_some()));
+            // Elements of paths have an order, in which equal values are equal.
+            let values = parts.into_iter().flatten().map(PathElement::Value).collect();
+            by_mask.entry(mask).or_default().push((values, position));
+        }
+        for items in by_mask.values_mut() {
+            items.sort();
+        }
+        let names = keys.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Self { kind, length: items.len(), names, items: by_mask }
+    }
+
+    fn is_of(&self, items: &[Value<'_>], kind: Named, keys: &[KeyField<'_>]) -> bool {
+        let names = keys.iter().map(|(name, _)| *name);
+        self.kind == kind && self.length == items.len() && self.names.iter().eq(names)
+    }
+
+    /// The first item that has all keys, or else the first that has some and no other.
+    fn find(&self, keys: &[KeyField<'_>]) -> Option<usize> {
+        let all = (1 << keys.len()) - 1;
+        let with = |mask: u32| {
+            let items = self.items.get(&mask).filter(|_| mask != 0)?;
+            let is_part = |(bit, _): &(usize, &KeyField<'_>)| mask >> bit & 1 == 1;
+            let values = keys.iter().enumerate().filter(is_part);
+            let values: Vec<_> = values.map(|(_, (_, key))| PathElement::Value(*key)).collect();
+            let at = items.partition_point(|(own, _)| own.as_slice() < values.as_slice());
+            items.get(at).filter(|(own, _)| *own == values).map(|(_, position)| *position)
+        };
+        with(all)
+            .or_else(|| self.items.keys().filter(|mask| **mask != all).filter_map(|mask| with(*mask)).min())
+    }
+}
+
+/// The part of a tree that these steps lead to, for a change.
+pub(crate) fn at_mut<'v>(steps: &[Step<'_>], object: &'v mut Json) -> Option<&'v mut Json> {
+    steps.iter().try_fold(object, |value, step| match step {
+        Step::Member(name) => value.get_mut(*name),
+        Step::Item(at) => value.get_mut(*at),
     })
 }
 
@@ -63,11 +183,42 @@ mod tests {
         let name_of = |port: i64, protocol: &'static str| {
             let key = [("port", Value::Int(port)), ("protocol", Value::String(protocol))];
             let elements = [PathElement::Key(&key), PathElement::Field("name")];
-            find(Path::new(&elements), ports).map(|name| name.to_json())
+            Finder::new(ports).find(Path::new(&elements)).map(|name| name.to_json())
         };
         assert_eq!(name_of(53, "TCP"), Some(json!("default")));
         assert_eq!(name_of(53, "UDP"), Some(json!("udp")));
         assert_eq!(name_of(80, "UDP"), None);
         assert_eq!(name_of(443, "TCP"), None);
+    }
+
+    #[test]
+    fn a_long_list_is_looked_into_as_a_short_one_is_searched() {
+        let arena = Arena::new();
+        let port = |at: usize| match at % 4 {
+            0 => json!({"port": at / 8, "protocol": "TCP"}),
+            1 => json!({"port": at / 8}),
+            2 => json!({"port": at / 8, "protocol": "UDP"}),
+            _ => json!({"protocol": "TCP"}),
+        };
+        let ports = json!((0..80).map(port).collect::<Vec<_>>());
+        let items = Value::from_json(&arena, &ports).unwrap();
+        let finder = Finder::new(items);
+        for number in 0..12 {
+            for protocol in ["TCP", "UDP", "SCTP"] {
+                let keys = [("port", Value::Int(number)), ("protocol", Value::String(protocol))];
+                for keys in [&keys[..], &keys[..1], &keys[1..]] {
+                    let searched = search(items.as_list().unwrap(), Named::ByKeys, keys);
+                    let path = [PathElement::Key(keys)];
+                    let steps = finder.steps(Path::new(&path));
+                    assert_eq!(steps, searched.map(|at| vec![Step::Item(at)]), "{keys:?}");
+                }
+            }
+        }
+        let names = json!((0..40).map(|at| format!("n{}", at / 2)).collect::<Vec<_>>());
+        let finder = Value::from_json(&arena, &names).map(Finder::new).unwrap();
+        for (name, expected) in [("n7", Some(14)), ("n20", None)] {
+            let path = [PathElement::Value(Value::String(name))];
+            assert_eq!(finder.steps(Path::new(&path)), expected.map(|at| vec![Step::Item(at)]));
+        }
     }
 }

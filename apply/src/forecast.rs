@@ -1,26 +1,26 @@
 //! What a request will do to its object.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use baton_merge::{
-    Arena, Release,
-    fieldpath::{FieldSet, Path, PathElement::Field},
-    predict::{self, Apply, PredictError, Prediction, Taken},
-    server::{Certainty, Live, ManagerId, Operation, Resource, Spelling, Stored, Write},
-    typed::{Duplicates, Typed},
+    Arena,
+    predict::{self, Apply, PredictError},
+    server::{Certainty, Live, ManagerId, Operation, Spelling, Stored, Write},
     updater,
     value::{Value, ValueError},
 };
 use jiff::Timestamp;
+use serde::de::Error as _;
 use serde_json::Value as Json;
 
 use crate::{
-    Change, FieldPath, LiveObject, NoSchema, Request, Schemas, Secrecy,
-    find::find,
+    Change, Effects, FieldPath, LiveObject, NoSchema, PatchError, Request, Schemas, Secrecy,
+    effects::{ShownValues, unstored_zeros},
+    find::Finder,
     leftovers::{Changing, First},
+    patch::patched,
     repeat::Repeat,
     scratch::with_arena,
-    spelling::unstored,
     stored_form::stored_form,
 };
 
@@ -66,15 +66,17 @@ pub struct Conflict {
 
 impl Conflicts {
     fn new(conflicts: &predict::Conflicts<'_>, secrecy: Secrecy, live: Value<'_>, intent: Value<'_>) -> Self {
+        let (live, intent) = (Finder::new(live), Finder::new(intent));
+        let mut values = ShownValues::of(secrecy, [&live, &intent]);
         let conflict = |&updater::Conflict { manager, path }: &updater::Conflict<'_, ManagerId<'_>>| {
-            let at = |object| find(path, object).map(|value| secrecy.shown(path, value));
+            let (path, [live, intended]) = values.at(path);
             Conflict {
-                path: path.into(),
+                path,
                 manager: manager.manager.to_owned(),
                 operation: manager.operation,
                 subresource: Some(manager.subresource.to_owned()).filter(|name| !name.is_empty()),
-                live: at(live),
-                intended: at(intent),
+                live,
+                intended,
             }
         };
         Self { fields: conflicts.iter().map(conflict).collect(), message: conflicts.to_string() }
@@ -112,82 +114,21 @@ impl PredictedObject {
     /// # Errors
     /// When the prediction isn't an object with metadata.
     pub fn returned(self, before: Option<&LiveObject>) -> Result<LiveObject, serde_json::Error> {
-        let mut object = self.object.as_json().clone();
+        let arena = Arena::new();
+        let mut object = self.object.value(&arena).map_err(serde_json::Error::custom)?;
         let before = before.map(LiveObject::revision);
         let version = before.as_ref().map_or("0", |before| before.resource_version.as_str());
+        let mut put = |name: &str, text: &str| {
+            let text = Value::String(arena.copy_text(text));
+            object = object.with(&arena, &["metadata", name], Some(text));
+        };
         if self.changed {
-            object["metadata"]["resourceVersion"] = format!("{version}+").into();
+            put("resourceVersion", &format!("{version}+"));
         }
         if before.is_none() {
-            object["metadata"]["uid"] = "made-up".into();
+            put("uid", "made-up");
         }
-        LiveObject::from_json(object)
-    }
-}
-
-/// What a write does to single fields, in the order of the object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
-    /// The fields that get another value. If no object was read, all that is applied.
-    pub sets: Vec<FieldPath>,
-    /// The fields that are removed. For a list item or a struct that is removed as a whole, only its own path.
-    pub removes: Vec<FieldPath>,
-    /// The fields that an apply takes over from other managers. For a [`Release`](crate::ownership::Release), see its `managers`.
-    pub takes: Vec<Take>,
-    /// The fields that the writer no longer owns, and that stay.
-    pub releases: Vec<FieldPath>,
-}
-
-/// A field that another manager loses to the writer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Take {
-    /// The field's path.
-    pub path: FieldPath,
-    /// The manager that owned it.
-    pub manager: String,
-    /// The value before, [without secrets](Secrecy::shown).
-    pub old: Option<String>,
-    /// The value afterwards, without secrets; `None` if the field is gone.
-    pub new: Option<String>,
-}
-
-impl Take {
-    /// Whether the response to a write confirms it: the manager owned the field before and doesn't any more. If a schema is wrong, or
-    /// the server spells a value in its own way, no manager has lost anything.
-    pub fn is_confirmed(&self, before: &LiveObject, after: &LiveObject) -> bool {
-        before.is_owned_by(&self.manager, &self.path) && !after.is_owned_by(&self.manager, &self.path)
-    }
-}
-
-impl Effects {
-    /// Whether no value changes, and no field is released.
-    pub(crate) fn change_nothing(&self) -> bool {
-        self.sets.is_empty() && self.removes.is_empty() && self.releases.is_empty()
-    }
-
-    /// Adds those of a later write.
-    pub fn add(&mut self, later: Self) {
-        fn join<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
-            for one in more {
-                if !all.contains(&one) {
-                    all.push(one);
-                }
-            }
-        }
-        join(&mut self.sets, later.sets);
-        join(&mut self.removes, later.removes);
-        join(&mut self.takes, later.takes);
-        join(&mut self.releases, later.releases);
-    }
-
-    /// The effects that the response confirms. If nothing was stored, nothing was set.
-    pub(crate) fn confirmed(mut self, before: Option<&LiveObject>, after: &LiveObject) -> Self {
-        let Some(before) = before else { return self };
-        if before.revision() == after.revision() {
-            return Self::default();
-        }
-        self.takes.retain(|take| take.is_confirmed(before, after));
-        self
+        LiveObject::from_text(serde_json::to_string(&object)?)
     }
 }
 
@@ -199,7 +140,7 @@ pub enum ForecastError {
     NoSchema(#[from] NoSchema),
     /// A JSON patch doesn't fit the live object.
     #[error("the JSON patch doesn't fit the live object")]
-    Patch(#[source] Arc<json_patch::PatchError>),
+    Patch(#[from] PatchError),
     /// The merge core can't read an object.
     #[error(transparent)]
     Object(PredictError),
@@ -269,8 +210,8 @@ impl Schemas {
             return alone(Forecast::NoOp);
         }
         let copied = stored_form(arena, resource, before, &mut prediction);
-        let unstored =
-            unstored_zeros(resource, arena, &prediction, before.unwrap_or(Value::Null), apply.release);
+        let (old, new) = (Finder::new(before.unwrap_or(Value::Null)), Finder::new(prediction.stored.object));
+        let unstored = unstored_zeros(resource, arena, &prediction, [&old, &new], apply.release);
         let unstored = unstored.union(arena, copied);
         let repeat = before
             .filter(|_| prediction.certainty == Certainty::ModuloDefaulting)
@@ -279,8 +220,7 @@ impl Schemas {
             return alone(Forecast::NoOp);
         }
         let object = predicted(&prediction.stored)?;
-        let effects =
-            effects(arena, &prediction, secrecy, before.unwrap_or(Value::Null), unstored, apply.manager);
+        let effects = Effects::of(arena, &prediction, secrecy, [&old, &new], unstored, apply.manager);
         let first = live.zip(before).filter(|_| !effects.change_nothing()).and_then(|(live, before)| {
             let changing = Changing {
                 resource,
@@ -312,13 +252,10 @@ impl Schemas {
         write: Write<'_>,
     ) -> Result<Forecast, ForecastError> {
         let resource = self.resource(&request.target.resource)?;
-        let mut patched = live.map(|live| live.as_json().clone()).unwrap_or_default();
-        json_patch::patch(&mut patched, operations)
-            .map_err(|source| ForecastError::Patch(Arc::new(source)))?;
         let arena = Arena::new();
         let before = live.map(|live| readable("live object", live.value(&arena))).transpose()?;
+        let patched = patched(&arena, before.unwrap_or(Value::Null), operations)?;
         let before = before.map(|object| Live { object, spelling: Spelling::UNKNOWN });
-        let patched = readable("patched object", Value::from_json(&arena, &patched))?;
         match resource.update(&arena, before, patched, write) {
             Ok(stored) => Ok(Forecast::Stored(Box::new(PredictedObject {
                 object: predicted(&stored)?,
@@ -340,121 +277,4 @@ fn readable<T>(what: &'static str, read: Result<T, ValueError>) -> Result<T, For
 fn predicted(stored: &Stored<'_>) -> Result<LiveObject, ForecastError> {
     let object = serde_json::to_string(stored).and_then(LiveObject::from_text);
     readable("predicted object", object.map_err(|error| ValueError::NotJson(error.to_string())))
-}
-
-/// The effects of an apply by this manager. Zeros that the server doesn't store, `unstored`, are neither set nor taken over.
-fn effects<'a>(
-    arena: &'a Arena,
-    prediction: &Prediction<'a>,
-    secrecy: Secrecy,
-    before: Value<'a>,
-    unstored: FieldSet<'a>,
-    writer: &str,
-) -> Effects {
-    let (comparison, after) = (prediction.comparison, prediction.stored.object);
-    let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
-    let sets = sets.difference(arena, unstored).paths(arena);
-    // A field that is applied as null is removed.
-    let is_null = |path: &Path<'_>| find(*path, after).is_some_and(|value| value.is_null());
-    let (nulls, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_null);
-    let removed = comparison.removed.union(arena, FieldSet::of_paths(arena, nulls));
-    let gone = |path: Path<'a>| {
-        let elements = path.elements();
-        let is_gone =
-            |end: &usize| find(Path::new(&elements[..*end]), after).is_none_or(|value| value.is_null());
-        (1..elements.len()).find(is_gone).map_or(path, |end| Path::new(&elements[..end]))
-    };
-    let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);
-    let mut takes = Vec::new();
-    for lost in [&prediction.taken, &prediction.dropped] {
-        for (manager, paths) in by_manager(arena, lost, writer) {
-            for path in paths.difference(arena, unstored).paths(arena) {
-                let take = Take {
-                    path: path.into(),
-                    manager: manager.to_owned(),
-                    old: find(path, before).map(|value| secrecy.shown(path, value)),
-                    new: find(path, after).map(|value| secrecy.shown(path, value)),
-                };
-                // A manager may own it twice, by an apply and by an update.
-                if !takes.contains(&take) {
-                    takes.push(take);
-                }
-            }
-        }
-    }
-    Effects {
-        sets: owned(sets.into_iter().filter(|path| !is_identity(*path))),
-        removes: owned(topmost(removed.paths(arena).into_iter().map(gone).collect())),
-        takes,
-        releases: owned(kept.paths(arena)),
-    }
-}
-
-/// The fields that the live object lacks, and that get a zero that the server doesn't store.
-fn unstored_zeros<'a>(
-    resource: Resource<'a>,
-    arena: &'a Arena,
-    prediction: &Prediction<'a>,
-    before: Value<'a>,
-    release: Release,
-) -> FieldSet<'a> {
-    let after = prediction.stored.object;
-    let is_zero = |path: &Path<'a>| find(*path, after).is_some_and(is_zero);
-    let added = prediction.comparison.added.leaves(arena).paths(arena).into_iter();
-    let zeros = added.filter(is_zero).filter(|path| find(*path, before).is_none());
-    let zeros = FieldSet::of_paths(arena, zeros);
-    if zeros.is_empty() {
-        return zeros;
-    }
-    let (schema, type_id) = (resource.schema(), resource.type_id());
-    let typed = Typed::for_release(release, arena, schema, type_id, after, Duplicates::Allowed);
-    typed.map(|after| zeros.intersection(arena, unstored(arena, &after))).unwrap_or_default()
-}
-
-fn is_zero(value: Value<'_>) -> bool {
-    match value {
-        Value::Bool(value) => !value,
-        Value::Int(value) => value == 0,
-        Value::Float(value) => value == 0.0,
-        Value::String(text) => text.is_empty(),
-        Value::Null | Value::List(_) | Value::Map(_) => false,
-    }
-}
-
-/// The leaves that each manager loses. Those that the writer takes from itself, by another operation, are left out.
-fn by_manager<'a>(arena: &'a Arena, lost: &[Taken<'a>], writer: &str) -> Vec<(&'a str, FieldSet<'a>)> {
-    let mut managers: Vec<ManagerId<'a>> = lost.iter().map(|taken| taken.from).collect();
-    managers.dedup();
-    managers.retain(|from| from.manager != writer);
-    managers
-        .into_iter()
-        .map(|from| {
-            let paths = lost.iter().filter(|taken| taken.from == from).map(|taken| taken.path);
-            (from.manager, FieldSet::of_paths(arena, paths).leaves(arena))
-        })
-        .collect()
-}
-
-/// The paths that aren't below another one of them. A path comes before those below it, but not always directly before.
-fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
-    let mut tops: Vec<Path<'a>> = Vec::new();
-    for path in paths {
-        let is_below = |top: &Path<'a>| path.elements().starts_with(top.elements());
-        if !tops.iter().any(is_below) {
-            tops.push(path);
-        }
-    }
-    tops
-}
-
-/// Whether a field only identifies the object.
-fn is_identity(path: Path<'_>) -> bool {
-    matches!(
-        path.elements(),
-        [Field("apiVersion" | "kind")] | [Field("metadata"), Field("name" | "namespace" | "resourceVersion")]
-    )
-}
-
-fn owned<'a>(paths: impl IntoIterator<Item = Path<'a>>) -> Vec<FieldPath> {
-    paths.into_iter().map(FieldPath::from).collect()
 }

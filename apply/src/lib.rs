@@ -3,14 +3,17 @@
 mod applier;
 
 pub mod contention;
+mod effects;
 mod error;
 mod find;
 mod forecast;
 pub mod leftovers;
+mod managed_fields;
 mod object;
 mod obstacle;
 pub mod openapi;
 pub mod ownership;
+mod patch;
 mod path;
 mod quoted;
 mod repeat;
@@ -27,10 +30,13 @@ mod write;
 pub use baton_merge::fieldpath;
 
 pub use applier::{Applier, Observer, Options};
+pub use effects::{Effects, Take};
 pub use error::{ApiError, Failure, bounded};
-pub use forecast::{Conflict, Conflicts, Effects, Forecast, ForecastError, PredictedObject, Take};
+pub use forecast::{Conflict, Conflicts, Forecast, ForecastError, PredictedObject};
+pub use managed_fields::ManagedFieldsEntry;
 pub use object::{LiveObject, Revision};
 pub use obstacle::Obstacle;
+pub use patch::PatchError;
 pub use path::FieldPath;
 pub use request::{Change, Guard, Request, Target};
 pub use schemas::{NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas};

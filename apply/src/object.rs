@@ -4,7 +4,7 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fmt,
     ops::Range,
     sync::{Arc, OnceLock},
@@ -33,6 +33,8 @@ struct Object {
     parts: Parts,
     /// The same as a tree, once it has been read as one.
     json: OnceLock<Value>,
+    /// The same without `managedFields`; none where it is nested too deep even so.
+    lean: OnceLock<Option<Value>>,
     /// Its metadata as kube's type, without `managedFields`.
     metadata: ObjectMeta,
 }
@@ -42,6 +44,7 @@ struct Object {
 struct Parts {
     has_kind: bool,
     metadata: Range<usize>,
+    managed_fields: Option<Range<usize>>,
     spec: Option<Range<usize>>,
     status: Option<Range<usize>>,
 }
@@ -53,6 +56,7 @@ impl Parts {
         Self {
             has_kind: self.has_kind,
             metadata: moved(&self.metadata),
+            managed_fields: self.managed_fields.as_ref().map(moved),
             spec: self.spec.as_ref().map(moved),
             status: self.status.as_ref().map(moved),
         }
@@ -72,7 +76,7 @@ struct Outline<'t> {
 }
 
 impl Outline<'_> {
-    fn parts_of(&self, text: &str) -> Parts {
+    fn parts_of(&self, text: &str, managed_fields: Option<&RawValue>) -> Parts {
         let place = |part: &RawValue| {
             let start = part.get().as_ptr().addr() - text.as_ptr().addr();
             start..start + part.get().len()
@@ -80,16 +84,19 @@ impl Outline<'_> {
         Parts {
             has_kind: self.kind.is_some(),
             metadata: place(self.metadata),
+            managed_fields: managed_fields.map(place),
             spec: self.spec.map(place),
             status: self.status.map(place),
         }
     }
 }
 
-/// Metadata without `managedFields`, which are read from the text on demand and would be in memory twice.
+/// Metadata whose `managedFields` stay text: they are read on demand and would be in memory twice.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head {
+struct Head<'t> {
+    #[serde(default, borrow)]
+    managed_fields: Option<&'t RawValue>,
     annotations: Option<BTreeMap<String, String>>,
     creation_timestamp: Option<Time>,
     deletion_grace_period_seconds: Option<i64>,
@@ -106,8 +113,8 @@ struct Head {
     uid: Option<String>,
 }
 
-impl From<Head> for ObjectMeta {
-    fn from(head: Head) -> Self {
+impl From<Head<'_>> for ObjectMeta {
+    fn from(head: Head<'_>) -> Self {
         Self {
             annotations: head.annotations,
             creation_timestamp: head.creation_timestamp,
@@ -194,15 +201,31 @@ impl LiveObject {
         serde_json::from_str(&self.0.text[self.0.parts.metadata.clone()]).ok()
     }
 
+    /// The object's text with no `managedFields`, which may be nested too deep to be read.
+    pub(crate) fn text_without_managed_fields(&self) -> Cow<'_, str> {
+        match self.0.parts.managed_fields.clone() {
+            None => self.as_text().into(),
+            Some(part) => format!("{}[]{}", &self.0.text[..part.start], &self.0.text[part.end..]).into(),
+        }
+    }
+
     /// The object as a value of the merge core.
     pub(crate) fn value<'a>(&'a self, arena: &'a Arena) -> Result<merge::Value<'a>, merge::ValueError> {
         merge::Value::from_text(arena, &self.0.text)
     }
 
-    /// The object as a tree.
-    pub fn as_json(&self) -> &Value {
-        // The text is known to be JSON, and no kind of the API is nested too deep for a value.
-        self.0.json.get_or_init(|| serde_json::from_str(&self.0.text).unwrap_or_default())
+    /// The object as a tree, for tests and tools. It takes a hundred times the memory of the text, most of it for `managedFields`.
+    ///
+    /// # Errors
+    /// When it is nested deeper than `serde_json` allows. The fields of built-in kinds aren't, but `managedFields` may be.
+    pub fn as_json(&self) -> Result<&Value, serde_json::Error> {
+        match self.0.json.get() {
+            Some(json) => Ok(json),
+            None => {
+                let json = serde_json::from_str(&self.0.text)?;
+                Ok(self.0.json.get_or_init(|| json))
+            }
+        }
     }
 
     /// Fills in its kind and version if they are missing: the items of a list of a built-in kind don't have them.
@@ -216,7 +239,7 @@ impl LiveObject {
         let text = format!("{},{}", head.trim_end_matches('}'), &object.text[1..]);
         object.parts = Parts { has_kind: true, ..object.parts.moved(text.len() - object.text.len()) };
         object.text = text.into();
-        object.json = OnceLock::new();
+        (object.json, object.lean) = (OnceLock::new(), OnceLock::new());
     }
 
     /// Its uid and resourceVersion.
@@ -239,21 +262,6 @@ impl LiveObject {
         Some(format!("{}/{}", controller.kind, controller.name))
     }
 
-    /// The managers in its `managedFields`, each once, by name.
-    pub fn managers(&self) -> Vec<String> {
-        let names = self.managed_fields().iter().filter_map(|entry| text(entry, "manager"));
-        let mut managers: Vec<String> = names.map(str::to_owned).collect();
-        managers.sort();
-        managers.dedup();
-        managers
-    }
-
-    /// Its `managedFields`, as returned.
-    pub fn managed_fields(&self) -> &[Value] {
-        let entries = self.get(&["metadata", "managedFields"]);
-        entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-    }
-
     /// The fields that a manager owns, by any operation. For a map or a list, only the fields in it.
     pub fn paths_owned_by(&self, manager: &str) -> Vec<FieldPath> {
         let arena = Arena::new();
@@ -268,10 +276,8 @@ impl LiveObject {
     }
 
     /// The fields that a manager owns, by any operation, as a set.
-    pub(crate) fn fields_of<'a>(&'a self, arena: &'a Arena, manager: &str) -> FieldSet<'a> {
-        let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
-        own.filter_map(|entry| FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok())
-            .fold(FieldSet::default(), |all, fields| all.union(arena, fields))
+    fn fields_of<'a>(&'a self, arena: &'a Arena, manager: &str) -> FieldSet<'a> {
+        self.fields_of_each(arena, &HashSet::from([manager])).remove(manager).unwrap_or_default()
     }
 
     /// Whether it is being deleted: a finalizer keeps it, or its grace period runs.
@@ -279,9 +285,10 @@ impl LiveObject {
         self.0.metadata.deletion_timestamp.is_some()
     }
 
-    /// The value at a path of plain fields, such as `["spec", "replicas"]`.
+    /// The value at a path of plain fields, such as `["spec", "replicas"]`. `managedFields` are left out.
     pub fn get(&self, fields: &[&str]) -> Option<&Value> {
-        fields.iter().try_fold(self.as_json(), |value, field| value.get(field))
+        let read = || serde_json::from_str(&self.text_without_managed_fields()).ok();
+        fields.iter().try_fold(self.0.lean.get_or_init(read).as_ref()?, |value, field| value.get(field))
     }
 
     /// The number at a path of plain fields in its spec or its status.
@@ -298,10 +305,16 @@ impl LiveObject {
 
 impl Object {
     fn from_text(text: Box<str>) -> Result<Self, serde_json::Error> {
+        // What is added to the text comes after its first character.
+        let text = if text.starts_with('{') { text } else { text.trim_start().into() };
+        if !text.starts_with('{') {
+            return Err(serde_json::Error::custom("expected an object"));
+        }
         let outline: Outline<'_> = serde_json::from_str(&text)?;
-        let metadata: Head = serde_json::from_str(outline.metadata.get())?;
-        let parts = outline.parts_of(&text);
-        Ok(Self { text, parts, json: OnceLock::new(), metadata: metadata.into() })
+        let metadata: Head<'_> = serde_json::from_str(outline.metadata.get())?;
+        let parts = outline.parts_of(&text, metadata.managed_fields);
+        let metadata = metadata.into();
+        Ok(Self { text, parts, json: OnceLock::new(), lean: OnceLock::new(), metadata })
     }
 }
 
@@ -374,7 +387,25 @@ pub(crate) fn entries(object: merge::Value<'_>) -> &[merge::Value<'_>] {
     entries.and_then(|entries| entries.as_list()).unwrap_or_default()
 }
 
-/// A text in an entry of `managedFields`.
-pub(crate) fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {
-    entry.get(name).and_then(Value::as_str)
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Service;
+
+    use super::*;
+
+    #[test]
+    fn blanks_before_an_object_hide_nothing_of_it() {
+        let text = r#"{"metadata": {"name": "web", "managedFields": [{"manager": "me", "fieldsV1": {"f:spec": {}}}]}, "spec": {}}"#;
+        for before in ["", " ", "\n\t "] {
+            let mut live = LiveObject::from_text(format!("{before}{text}")).unwrap();
+            live.fill_in_kind(&ApiResource::erase::<Service>(&()));
+            assert_eq!(live.managers(), ["me"], "{before:?}");
+            assert_eq!(live.get(&["kind"]), Some(&json!("Service")), "{before:?}");
+            assert_eq!(live.spec_text(), Some("{}"), "{before:?}");
+        }
+        assert!(
+            LiveObject::from_text(r#"[null, {"name": "web"}, null, null]"#).is_err(),
+            "a list is no object"
+        );
+    }
 }

@@ -4,6 +4,8 @@
 //! `minAvailable` beside `maxUnavailable`, an item of which another manager still owns a part. The server's message names a field, and
 //! not always the one in the way; and never its owner.
 
+use std::collections::BTreeMap;
+
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
@@ -13,8 +15,7 @@ use kube::core::response::StatusCause;
 
 use crate::{
     ApiError, FieldPath, Forecast, LiveObject, PreparedWrite,
-    object::text,
-    ownership::is_item,
+    ownership::name_of_item,
     spelled::{Step, steps},
 };
 
@@ -95,19 +96,22 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(arena: &'a Arena, object: &'a LiveObject, writer: &str) -> Option<Self> {
-        let mut search =
-            Self { arena, object: object.value(arena).ok()?, own: FieldSet::default(), others: Vec::new() };
+        let (mut own, mut others) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
         for entry in object.managed_fields() {
-            let fields =
-                entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
-            let (Some(fields), Some(manager)) = (fields, text(entry, "manager")) else { continue };
-            if manager == writer && text(entry, "operation") == Some("Apply") {
-                search.own = search.own.union(arena, fields);
-            } else {
-                search.others.push((manager, fields));
+            let (Some(fields), manager) = (entry.fields(arena), entry.manager()) else { continue };
+            if manager == writer && entry.is_apply() {
+                own.push(fields);
+            } else if !manager.is_empty() {
+                others.entry(arena.copy_text(manager)).or_default().push(fields);
             }
         }
-        Some(search)
+        let others = others.into_iter().map(|(manager, sets)| (manager, FieldSet::union_all(arena, sets)));
+        Some(Self {
+            arena,
+            object: object.value(arena).ok()?,
+            own: FieldSet::union_all(arena, own),
+            others: others.collect(),
+        })
     }
 
     /// The fields in the way of what a cause names: those in it; else those beside it that can't be there with it.
@@ -212,10 +216,7 @@ impl<'a> Search<'a> {
     fn name_of(&self, list: Path<'a>, item: Value<'a>) -> Option<PathElement<'a>> {
         let sets = self.others.iter().map(|(_, fields)| *fields).chain([self.own]);
         let below = sets.map(|fields| list.elements().iter().fold(fields, |set, element| set.below(element)));
-        let elements: Vec<_> =
-            below.flat_map(|set| set.branches().map(|branch| branch.element).collect::<Vec<_>>()).collect();
-        let named = |is_exact| elements.iter().find(|element| is_item(item, element, is_exact)).copied();
-        named(true).or_else(|| named(false))
+        name_of_item(item, FieldSet::union_all(self.arena, below))
     }
 }
 

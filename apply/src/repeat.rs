@@ -4,6 +4,8 @@
 //! object again: the server takes the field from every other manager and renews the time of the applier's entry. Two managers that
 //! apply the same zero would take it from each other again and again. Therefore it stays with the manager that has it.
 
+use std::collections::BTreeMap;
+
 use baton_merge::{
     Arena,
     fieldpath::FieldSet,
@@ -47,26 +49,25 @@ impl Repeat {
             entries(live).iter().map(|entry| Owned::of_live(arena, *entry)).collect();
         let (before, after) = (before?, &prediction.stored.managed_fields);
         let after: Vec<Owned<'a>> = after.iter().map(Owned::of_entry).collect();
-        let own = |owned: &Owned<'_>| owned.id[0] == writer && owned.applies();
+        let applies = |id: &[&str; 4]| id[1] == Operation::Apply.as_str();
+        let is_own = |id: &[&str; 4]| id[0] == writer && applies(id);
         // An entry gets the time of the server's clock, by which entries are sorted: only the last one certainly stays where it is.
-        let is_last = after.iter().rfind(|owned| owned.applies()).is_some_and(own);
+        let is_last = after.iter().rfind(|owned| applies(&owned.id)).is_some_and(|owned| is_own(&owned.id));
         if is_last && before == after {
             return Some(Self::Exact);
         }
-        let fields_of = |all: &[Owned<'a>], id: [&str; 4]| {
-            all.iter().find(|owned| owned.id == id).map(|owned| owned.fields).unwrap_or_default()
-        };
-        let stored = |fields: FieldSet<'a>| fields.difference(arena, unstored);
-        let owners_stay = before
-            .iter()
-            .chain(&after)
-            .all(|Owned { id, .. }| stored(fields_of(&before, *id)) == stored(fields_of(&after, *id)));
+        let by_id = |all: &[Owned<'a>]| all.iter().map(|owned| (owned.id, owned.fields)).collect();
+        let (before, after): (BTreeMap<_, FieldSet<'a>>, BTreeMap<_, _>) = (by_id(&before), by_id(&after));
+        let stored =
+            |fields: Option<&FieldSet<'a>>| fields.copied().unwrap_or_default().difference(arena, unstored);
+        let stays = |id: &[&'a str; 4]| stored(before.get(id)) == stored(after.get(id));
         let taken = FieldSet::of_paths(arena, prediction.taken.iter().map(|taken| taken.path));
-        let is_taken = |owned: &Owned<'a>| {
-            let gained = owned.fields.difference(arena, fields_of(&before, owned.id));
+        let is_taken = |(id, fields): (&[&'a str; 4], &FieldSet<'a>)| {
+            let gained = fields.difference(arena, before.get(id).copied().unwrap_or_default());
             gained.is_subset(taken)
         };
-        (owners_stay && after.iter().filter(|owned| own(owned)).all(is_taken)).then_some(Self::ButForOwners)
+        let owners_stay = before.keys().chain(after.keys()).all(stays);
+        (owners_stay && after.iter().filter(|(id, _)| is_own(id)).all(is_taken)).then_some(Self::ButForOwners)
     }
 }
 
@@ -106,9 +107,5 @@ impl<'a> Owned<'a> {
     fn of_entry(entry: &Entry<'a>) -> Self {
         let id = [entry.manager, entry.operation.as_str(), entry.api_version, entry.subresource];
         Self { id, fields: entry.fields }
-    }
-
-    fn applies(&self) -> bool {
-        self.id[1] == Operation::Apply.as_str()
     }
 }

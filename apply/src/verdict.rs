@@ -4,7 +4,7 @@
 //! owner, and spell owned ones in its own way; a field with an owner has to have the predicted value. The owners are always
 //! compared completely.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use baton_merge::{
     Arena, Release,
@@ -16,7 +16,7 @@ use baton_merge::{
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, Secrecy, find::find,
+    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, Secrecy, find::Finder,
     object::entries, scratch::with_arena, spelling::is_filled_in,
 };
 
@@ -190,10 +190,15 @@ impl<'a> Comparison<'a> {
     /// and neither is the order, which depends on it.
     fn owners(&self, [predicted, response]: [&'a [Value<'a>]; 2], at: Option<Timestamp>) -> Vec<Difference> {
         let set = |entry: &Value<'a>| self.fields_of(*entry);
+        let by_name = |entries: &'a [Value<'a>]| -> HashMap<String, &'a Value<'a>> {
+            // Of two with one name the first.
+            entries.iter().rev().map(|entry| (name(entry), entry)).collect()
+        };
+        let (ours, theirs) = (by_name(predicted), by_name(response));
         let mut differences = Vec::new();
         for entry in predicted {
             let place = || format!("managedFields of {}", name(entry));
-            let Some(other) = response.iter().find(|other| name(other) == name(entry)) else {
+            let Some(other) = theirs.get(&name(entry)) else {
                 differences.push(Difference::new(place(), self.listed(set(entry)), NOTHING));
                 continue;
             };
@@ -211,8 +216,7 @@ impl<'a> Comparison<'a> {
                 differences.push(Difference::new(format!("time of {}", name(entry)), time, time_of(other)));
             }
         }
-        let is_predicted = |other: &&Value<'a>| predicted.iter().any(|entry| name(entry) == name(other));
-        for other in response.iter().filter(|other| !is_predicted(other)) {
+        for other in response.iter().filter(|other| !ours.contains_key(&name(other))) {
             let place = format!("managedFields of {}", name(other));
             differences.push(Difference::new(place, NOTHING, self.listed(set(other))));
         }
@@ -236,23 +240,25 @@ impl<'a> Comparison<'a> {
             return Ok((Vec::new(), false));
         }
         let owned = entries(predicted).iter().map(|entry| self.fields_of(*entry));
-        let owned = owned.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
+        let owned = FieldSet::union_all(self.arena, owned).lookup(self.arena);
+        let (ours, theirs) = (Finder::new(ours), Finder::new(theirs));
         let is_tolerated = |path: Path<'a>| {
             let values =
-                || Some((find(path, ours)?.to_json(), find(path, theirs).map(|value| value.to_json())));
-            let is_owned = owned.contains(&path);
+                || Some((ours.find(path)?.to_json(), theirs.find(path).map(|value| value.to_json())));
+            let is_owned = owned.contains(path);
             !exact
                 && (!is_owned || values().is_some_and(|(ours, theirs)| is_filled_in(&ours, theirs.as_ref())))
         };
         let changed = comparison.modified.union(self.arena, comparison.removed);
         let changed = if exact { changed.union(self.arena, comparison.added) } else { changed };
-        let show = |path: Path<'a>, object: Value<'a>| {
-            find(path, object).map_or_else(|| NOTHING.to_owned(), |value| self.secrecy.shown(path, value))
+        let show = |path: Path<'a>, object: &Finder<'a>| {
+            object.find(path).map_or_else(|| NOTHING.to_owned(), |value| self.secrecy.shown(path, value))
         };
         let differences = changed.leaves(self.arena).paths(self.arena).into_iter();
         let differences = differences
             .filter(|path| !is_tolerated(*path))
-            .map(|path| Difference::new(path.to_string(), show(path, ours), show(path, theirs)));
+            .take(MOST_DIFFERENCES)
+            .map(|path| Difference::new(path.to_string(), show(path, &ours), show(path, &theirs)));
         Ok((differences.collect(), true))
     }
 

@@ -39,6 +39,8 @@
 
 mod rules;
 
+use std::collections::BTreeMap;
+
 use baton_merge::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement},
@@ -53,7 +55,7 @@ use serde_json::{Map, Value as Json};
 use self::rules::{EMPTY_STRUCTS, RULES, Rule, ServerDefault};
 use crate::{
     Change, FieldPath, LiveObject, Request,
-    find::{find, find_mut},
+    find::{Finder, at_mut},
     object::entries,
     ownership::reown,
 };
@@ -121,10 +123,10 @@ impl<'a> Changing<'a> {
                 |owned: FieldSet<'a>| owned.recursive_difference(arena, structs).union(arena, structs);
             return first(reown(&owned)?, paths);
         }
-        let mut request = request.clone();
+        let (mut request, intent) = (request.clone(), Finder::new(self.intent));
         if let Change::Apply { body, .. } = &mut request.change {
             for Emptied { path, reset, .. } in emptied {
-                *find_mut(path, body)? = reset;
+                *at_mut(&intent.steps(path)?, body)? = reset;
             }
         }
         first(request, paths)
@@ -179,13 +181,13 @@ impl<'a> Search<'a> {
         if rules.is_empty() {
             return Vec::new();
         }
-        let owned = self.owned_by(|_| true);
+        let (owned, before) = (self.owned_by(|_| true).lookup(self.arena), Finder::new(self.before.value()));
         let mut leftovers = Vec::new();
         for found in self.after.structs() {
             for (_, rule) in rules.iter().filter(|(type_id, _)| *type_id == found.type_id) {
-                let Some(was) = found.path.find(self.before.value()) else { continue };
+                let Some(was) = before.find(found.path) else { continue };
                 let path = found.path.join(self.arena, PathElement::Field(rule.field));
-                if !is_owned(owned, path) && rule.is_left_over(was, &found) {
+                if !owned.has_within(path) && rule.is_left_over(was, &found) {
                     leftovers.push(path);
                 }
             }
@@ -195,23 +197,25 @@ impl<'a> Search<'a> {
 
     /// The empty structs of the intent that the server would drop.
     fn emptied(&self, structs: &[Struct<'a>]) -> Vec<Emptied<'a>> {
+        let (before, after) = (Finder::new(self.before.value()), Finder::new(self.after.value()));
+        let types = structs.iter().map(|found| (found.path, found.type_id)).collect();
         let emptied = |found: &Struct<'a>| {
             let is_empty = found.value.as_map()?.is_empty();
-            let is_dropped = is_empty && find(found.path, self.after.value())?.is_null();
-            let live = find(found.path, self.before.value()).filter(|_| is_dropped)?;
+            let is_dropped = is_empty && after.find(found.path)?.is_null();
+            let live = before.find(found.path).filter(|_| is_dropped)?;
             let has_fields = live.as_map().is_some_and(|fields| !fields.is_empty());
             let live = has_fields.then(|| live.to_json())?;
-            let reset = reset(&live, self.filled_in(found.path, structs, &live));
+            let reset = reset(&live, self.filled_in(found.path, &types, &live));
             Some(Emptied { path: found.path, is_reset: reset == live, reset })
         };
         structs.iter().filter_map(emptied).collect()
     }
 
     /// What the server fills into the struct at a path if it is empty.
-    fn filled_in(&self, path: Path<'a>, structs: &[Struct<'a>], live: &Json) -> Json {
+    fn filled_in(&self, path: Path<'a>, types: &BTreeMap<Path<'a>, TypeId>, live: &Json) -> Json {
         let rule = || {
             let (PathElement::Field(field), around) = path.elements().split_last()? else { return None };
-            let around = structs.iter().find(|found| found.path.elements() == around)?.type_id;
+            let around = *types.get(&Path::new(around))?;
             let is_of = |name| self.resource.schema().type_named(name) == Some(around);
             EMPTY_STRUCTS.iter().find(|rule| rule.field == *field && is_of(rule.of))
         };
@@ -231,41 +235,38 @@ impl<'a> Search<'a> {
             predicted.get(name(top)).and_then(|data| data.get(name(key))).is_some()
         };
         let string_data = PathElement::Field("stringData");
-        let below = |owned: FieldSet<'a>| owned.below(&string_data).paths(self.arena);
+        let below = |owned: FieldSet<'a>| owned.below(&string_data);
         let own = entries(live)
             .iter()
             .filter(|entry| entry.get("manager").and_then(|name| name.as_str()) == Some(manager));
         let own = own.filter_map(|entry| FieldSet::from_value(self.arena, entry.get("fieldsV1")?).ok());
-        let applied = below(own.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields)));
-        let (kept, owned) = (below(self.owned_by(|owner| owner == manager)), self.owned_by(|_| true));
+        let applied = below(FieldSet::union_all(self.arena, own));
+        let kept = below(self.owned_by(|owner| owner == manager));
+        let owned = self.owned_by(|_| true).lookup(self.arena);
         applied
+            .difference(self.arena, kept)
+            .paths(self.arena)
             .into_iter()
-            .filter(|key| !kept.contains(key))
             .map(|key| {
                 let data = Path::of_fields(self.arena, ["data"]);
                 key.elements().iter().fold(data, |path, element| path.join(self.arena, *element))
             })
-            .filter(|path| stays(path) && !owned.contains(path))
+            .filter(|path| stays(path) && !owned.contains(*path))
             .collect()
     }
 
     /// The fields of the predicted object that these managers own.
     fn owned_by(&self, is_one: impl Fn(&str) -> bool) -> FieldSet<'a> {
         let owners = self.owners.iter().filter(|entry| is_one(entry.id().manager));
-        owners.fold(FieldSet::default(), |all, owner| all.union(self.arena, owner.fields))
+        FieldSet::union_all(self.arena, owners.map(|owner| owner.fields))
     }
 
     /// All fields of the live object at these paths, as an applier would own them.
     fn live_fields_at(&self, paths: &[Path<'a>]) -> Option<FieldSet<'a>> {
-        let all = self.before.to_set().ok()?.paths(self.arena);
-        let is_there = |path: &Path<'a>| paths.iter().any(|top| path.elements().starts_with(top.elements()));
-        Some(FieldSet::of_paths(self.arena, all.into_iter().filter(is_there)))
+        let all = self.before.to_set().ok()?;
+        let tops = FieldSet::of_paths(self.arena, paths.iter().copied());
+        Some(all.difference(self.arena, all.recursive_difference(self.arena, tops)))
     }
-}
-
-/// Whether a field, or anything in it, has an owner.
-fn is_owned(owned: FieldSet<'_>, path: Path<'_>) -> bool {
-    owned.contains(&path) || !path.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
 }
 
 impl Rule {

@@ -1,5 +1,7 @@
 //! What a manager applies to own certain fields of an object as they are.
 
+use std::collections::BTreeSet;
+
 use baton_merge::{
     Arena,
     fieldpath::{Branch, FieldSet, Path, PathElement},
@@ -8,7 +10,7 @@ use baton_merge::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::{LiveObject, NoSchema, Schemas, Target, object::text};
+use crate::{LiveObject, NoSchema, Schemas, Target};
 
 /// Why no intent can be made from a live object.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -32,12 +34,9 @@ impl From<Invalid> for IntentError {
 
 /// The fields that a manager owns by server-side apply of the object itself.
 pub fn applied_fields<'a>(arena: &'a Arena, live: &'a LiveObject, manager: &str) -> FieldSet<'a> {
-    let is_own = |entry: &&Json| {
-        text(entry, "subresource").is_none_or(str::is_empty)
-            && (text(entry, "manager"), text(entry, "operation")) == (Some(manager), Some("Apply"))
-    };
-    let own = live.managed_fields().iter().rfind(is_own);
-    own.and_then(|entry| FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok()).unwrap_or_default()
+    let entries = live.managed_fields();
+    let own = entries.iter().rfind(|entry| entry.is_applied_by(manager));
+    own.and_then(|entry| entry.fields(arena)).unwrap_or_default()
 }
 
 impl Schemas {
@@ -164,29 +163,30 @@ pub(super) fn smallest(target: &Target) -> Json {
 
 /// The part of a value that a set has; nothing if the value has nothing of it.
 fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>, which: Keys) -> Option<Json> {
-    let branches: Vec<_> = fields.branches().collect();
+    let [branches, all] = [fields, all].map(|set| set.branches().collect::<Vec<_>>());
+    let all_below =
+        |element: &PathElement<'_>| named(&all, element).map(|branch| branch.below).unwrap_or_default();
     match value {
         Value::Map(map) => {
             let member = |(name, value): &(&str, Value<'_>)| {
                 let element = PathElement::Field(name);
-                let found = branches.iter().find(|branch| branch.element == element)?;
-                Some(((*name).to_owned(), below(*value, *found, all.below(&element), which)?))
+                let found = named(&branches, &element)?;
+                Some(((*name).to_owned(), below(*value, *found, all_below(&element), which)?))
             };
             let members: Map<_, _> = map.members().iter().filter_map(member).collect();
             (!members.is_empty()).then_some(Json::Object(members))
         }
         Value::List(items) => {
+            let key_names = key_names(&branches);
             let items = items.iter().filter_map(|item| {
-                let named =
-                    |is_exact| branches.iter().find(|branch| is_item(*item, &branch.element, is_exact));
-                let found = named(true).or_else(|| named(false))?;
+                let found = branch_of(*item, &branches, &key_names)?;
                 let is_whole =
-                    found.below.is_empty() && !all.is_empty() && all.below(&found.element).is_empty();
+                    found.below.is_empty() && !all.is_empty() && all_below(&found.element).is_empty();
                 let mut part = match found.element {
                     PathElement::Value(_) => return Some(item.to_json()),
                     // Such as an owner reference.
                     _ if is_whole => return Some(item.to_json()),
-                    _ => part(*item, found.below, all.below(&found.element), which)
+                    _ => part(*item, found.below, all_below(&found.element), which)
                         .unwrap_or_else(|| json!({})),
                 };
                 if let PathElement::Key(keys) = found.element {
@@ -217,15 +217,52 @@ fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>, which: Keys) ->
     })
 }
 
-/// Whether an item of a list has this element's keys, or is its value. An item may leave out a key that has a default; with all keys
-/// it is exact.
-pub(crate) fn is_item(item: Value<'_>, element: &PathElement<'_>, is_exact: bool) -> bool {
-    match element {
-        PathElement::Key(keys) => {
-            let has = |(name, key): &(&str, Value<'_>)| item.get(name).map_or(!is_exact, |own| own == *key);
-            keys.iter().all(has) && keys.iter().any(|(name, _)| item.get(name).is_some())
-        }
-        PathElement::Value(value) => item == *value,
-        _ => false,
+/// The branch of an element; branches are sorted.
+fn named<'b, 'a>(branches: &'b [Branch<'a>], element: &PathElement<'_>) -> Option<&'b Branch<'a>> {
+    let at = branches.binary_search_by(|branch| branch.element.cmp(element)).ok()?;
+    branches.get(at)
+}
+
+/// The names of the keys that name items, by which of them an item may be looked up.
+fn key_names<'a>(branches: &[Branch<'a>]) -> BTreeSet<Vec<&'a str>> {
+    let names = |branch: &Branch<'a>| match branch.element {
+        PathElement::Key(keys) => Some(keys.iter().map(|(name, _)| *name).collect()),
+        _ => None,
+    };
+    branches.iter().filter_map(names).collect()
+}
+
+/// The element by which the fields of a list name an item of it.
+pub(crate) fn name_of_item<'a>(item: Value<'_>, fields: FieldSet<'a>) -> Option<PathElement<'a>> {
+    let branches: Vec<_> = fields.branches().collect();
+    branch_of(item, &branches, &key_names(&branches)).map(|branch| branch.element)
+}
+
+/// The branch that names an item of a list by its value, or by its keys, of which there are these. An item may leave out a key that
+/// has a default; one with all keys comes first.
+fn branch_of<'b, 'a>(
+    item: Value<'_>,
+    branches: &'b [Branch<'a>],
+    key_names: &BTreeSet<Vec<&str>>,
+) -> Option<&'b Branch<'a>> {
+    if item.as_map().is_none() {
+        return named(branches, &PathElement::Value(item));
     }
+    let mut leaves_out = false;
+    for names in key_names {
+        let keys: Vec<_> = names.iter().filter_map(|name| Some((*name, item.get(name)?))).collect();
+        if keys.len() < names.len() {
+            leaves_out = true;
+        } else if let Some(found) = named(branches, &PathElement::Key(&keys)) {
+            return Some(found);
+        }
+    }
+    branches.iter().filter(|_| leaves_out).find(|branch| has_no_other_key(item, &branch.element))
+}
+
+/// Whether an item has some of this element's keys and no other value for one.
+fn has_no_other_key(item: Value<'_>, element: &PathElement<'_>) -> bool {
+    let PathElement::Key(keys) = element else { return false };
+    let agrees = |(name, key): &(&str, Value<'_>)| item.get(name).is_none_or(|own| own == *key);
+    keys.iter().all(agrees) && keys.iter().any(|(name, _)| item.get(name).is_some())
 }

@@ -9,7 +9,8 @@ use baton_merge::{
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::{Change, LiveObject, Request, Revision, Target, object::text};
+use super::may_name;
+use crate::{Change, LiveObject, ManagedFieldsEntry, Request, Revision, Target};
 
 /// The annotation in which client-side `kubectl apply` keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -18,14 +19,16 @@ pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const LAST_APPLIED_PATH: Path<'static> =
     Path::new(&[Field("metadata"), Field("annotations"), Field(LAST_APPLIED)]);
 
-/// The `managedFields` that result when one manager comes to own the fields of others. It is made for one version of the object,
+/// What becomes of `managedFields` when one manager comes to own the fields of others. It is made for one version of the object,
 /// and the server refuses it for any other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Migration {
     /// The managers that own nothing any more, each once.
     pub retired: Vec<String>,
-    /// The whole `managedFields` afterwards.
-    managed_fields: Vec<Value>,
+    /// The indexes of the entries that go, in order.
+    going: Vec<usize>,
+    /// The entry that takes their place, as text, unless none goes.
+    united: Option<Box<str>>,
     drops: Drops,
     revision: Revision,
 }
@@ -60,7 +63,7 @@ impl Migration {
         manager: &str,
         live: &LiveObject,
         api_version: &str,
-        is_retired: impl Fn(&Value) -> bool,
+        is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Option<Self> {
         let migration = Self::of_entries(manager, live, api_version, is_retired);
         (!migration.retired.is_empty()).then_some(migration)
@@ -71,9 +74,9 @@ impl Migration {
         manager: &str,
         live: &LiveObject,
         api_version: &str,
-        is_retired: impl Fn(&Value) -> bool,
+        is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Option<Self> {
-        let is_retired = |entry: &Value| is_retired(entry) || is_client_side_apply(entry);
+        let is_retired = |entry: &ManagedFieldsEntry<'_>| is_retired(entry) || is_client_side_apply(entry);
         let migration = Self::of_entries(manager, live, api_version, is_retired);
         let migration = Self { drops: Drops::of(live), ..migration };
         (!migration.retired.is_empty() || migration.drops != Drops::Nothing).then_some(migration)
@@ -83,39 +86,32 @@ impl Migration {
         manager: &str,
         live: &LiveObject,
         api_version: &str,
-        is_retired: impl Fn(&Value) -> bool,
+        is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Self {
         let entries = live.managed_fields();
-        let is_main = |entry: &Value| text(entry, "subresource").is_none_or(str::is_empty);
-        let is_own = |entry: &Value| {
-            is_main(entry)
-                && (text(entry, "manager"), text(entry, "operation")) == (Some(manager), Some("Apply"))
+        let own = entries.iter().find(|entry| entry.is_applied_by(manager));
+        let is_to_retire = |entry: &&ManagedFieldsEntry<'_>| {
+            entry.subresource().is_none() && !entry.is_applied_by(manager) && is_retired(entry)
         };
-        let to_retire = |entry: &&Value| is_main(entry) && !is_own(entry) && is_retired(entry);
-        let own = entries.iter().find(|entry| is_own(entry));
-        let candidates = || own.into_iter().chain(entries.iter().filter(to_retire));
+        let to_retire: Vec<_> = entries.iter().filter(is_to_retire).collect();
+        let candidates = || own.into_iter().chain(to_retire.iter().copied());
         let version = own
-            .or_else(|| candidates().find(|entry| text(entry, "apiVersion") == Some(api_version)))
+            .or_else(|| candidates().find(|entry| entry.api_version() == api_version))
             .or_else(|| candidates().next())
-            .and_then(|entry| text(entry, "apiVersion"));
-        let goes = |entry: &&Value| to_retire(entry) && text(entry, "apiVersion") == version;
-        let going: Vec<&Value> = entries.iter().filter(goes).collect();
-        let revision = live.revision();
-        if going.is_empty() {
-            return Self {
-                retired: Vec::new(),
-                managed_fields: entries.to_vec(),
-                drops: Drops::Nothing,
-                revision,
-            };
-        }
-        let mut retired: Vec<String> =
-            going.iter().filter_map(|entry| text(entry, "manager")).map(str::to_owned).collect();
+            .map(ManagedFieldsEntry::api_version);
+        let retiring = to_retire.iter().copied().filter(|entry| Some(entry.api_version()) == version);
+        let mut retired: Vec<String> = retiring.clone().map(|entry| entry.manager().to_owned()).collect();
         retired.sort();
         retired.dedup();
-        let stays = entries.iter().filter(|entry| !goes(entry) && !is_own(entry)).cloned();
-        let united = united(manager, version.unwrap_or_default(), going.iter().copied().chain(own));
-        Self { retired, managed_fields: stays.chain([united]).collect(), drops: Drops::Nothing, revision }
+        let united = version
+            .filter(|_| !retired.is_empty())
+            .map(|version| united(manager, version, retiring.clone().chain(own)));
+        let mut going: Vec<usize> = match united {
+            Some(_) => retiring.chain(own).map(|entry| entry.position).collect(),
+            None => Vec::new(),
+        };
+        going.sort_unstable();
+        Self { retired, going, united, drops: Drops::Nothing, revision: live.revision() }
     }
 
     /// The request, sent as this manager.
@@ -123,16 +119,20 @@ impl Migration {
     /// # Errors
     /// When the patch can't be written, which would be a bug in this crate.
     pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
-        let operations = serde_json::from_value(self.operations())?;
+        let operations = serde_json::from_value(self.operations()?)?;
         Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
     }
 
     /// The test of the patch covers all that the patch depends on.
-    fn operations(&self) -> Value {
-        let mut operations = vec![
-            self.revision.test(),
-            json!({"op": "replace", "path": "/metadata/managedFields", "value": self.managed_fields}),
-        ];
+    fn operations(&self) -> Result<Value, serde_json::Error> {
+        let mut operations = vec![self.revision.test()];
+        // From the last to the first, so that a removal doesn't move the next ones.
+        let entry = |position: &usize| format!("/metadata/managedFields/{position}");
+        operations.extend(self.going.iter().rev().map(|at| json!({"op": "remove", "path": entry(at)})));
+        if let Some(united) = &self.united {
+            let united: Value = serde_json::from_str(united)?;
+            operations.push(json!({"op": "add", "path": "/metadata/managedFields/-", "value": united}));
+        }
         operations.extend(match self.drops {
             Drops::Nothing => None,
             // An empty map isn't stored, and has no owner any more.
@@ -142,40 +142,38 @@ impl Migration {
                 Some(json!({"op": "remove", "path": format!("/metadata/annotations/{annotation}")}))
             }
         });
-        Value::Array(operations)
+        Ok(Value::Array(operations))
     }
 }
 
 /// Whether an entry is from client-side apply: by its name, or because it owns the annotation of client-side apply.
-pub fn is_client_side_apply(entry: &Value) -> bool {
-    text(entry, "operation") == Some("Update")
-        && (text(entry, "manager") == Some(CLIENT_SIDE_APPLY) || owns_last_applied(entry))
+pub fn is_client_side_apply(entry: &ManagedFieldsEntry<'_>) -> bool {
+    entry.operation() == "Update" && (entry.manager() == CLIENT_SIDE_APPLY || owns_last_applied(entry))
 }
 
-fn owns_last_applied(entry: &Value) -> bool {
-    let arena = Arena::new();
-    let fields = entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(&arena, fields).ok());
-    fields.is_some_and(|fields| fields.contains(&LAST_APPLIED_PATH))
+fn owns_last_applied(entry: &ManagedFieldsEntry<'_>) -> bool {
+    entry.fields_text().is_some_and(|fields| may_name(fields, LAST_APPLIED_PATH))
+        && entry.fields(&Arena::new()).is_some_and(|fields| fields.contains(&LAST_APPLIED_PATH))
 }
 
-/// One entry of the manager that owns the fields of all these, except the annotation of client-side apply, which is removed.
-fn united<'e>(manager: &str, version: &str, entries: impl Iterator<Item = &'e Value> + Clone) -> Value {
+/// The text of one entry of the manager that owns the fields of all these, except the annotation of client-side apply, which is
+/// removed.
+fn united<'e, 'o: 'e>(
+    manager: &str,
+    version: &str,
+    entries: impl Iterator<Item = &'e ManagedFieldsEntry<'o>> + Clone,
+) -> Box<str> {
     let arena = Arena::new();
-    let fields = entries
-        .clone()
-        .filter_map(|entry| FieldSet::from_fields_v1(&arena, entry.get("fieldsV1")?).ok())
-        .fold(FieldSet::default(), |all, fields| all.union(&arena, fields))
-        .difference(&arena, FieldSet::of_paths(&arena, [LAST_APPLIED_PATH]));
+    let fields = FieldSet::union_all(&arena, entries.clone().filter_map(|entry| entry.fields(&arena)));
+    let fields = fields.difference(&arena, FieldSet::of_paths(&arena, [LAST_APPLIED_PATH]));
     let mut united = json!({
-        "manager": manager,
-        "operation": "Apply",
-        "apiVersion": version,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": fields.to_fields_v1(),
+        "manager": manager, "operation": "Apply", "apiVersion": version, "fieldsType": "FieldsV1",
     });
     // All times have one format, in which the latest is the greatest.
-    if let Some(time) = entries.filter_map(|entry| text(entry, "time")).max() {
+    if let Some(time) = entries.filter_map(ManagedFieldsEntry::time).max() {
         united["time"] = time.into();
     }
-    united
+    let united = united.to_string();
+    let fields = fields.to_fields_v1_text();
+    format!("{},\"fieldsV1\":{fields}}}", united.trim_end_matches('}')).into()
 }

@@ -15,7 +15,7 @@ mod migrate;
 mod release;
 mod reown;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use baton_merge::{
     Arena,
@@ -23,17 +23,15 @@ use baton_merge::{
     server::Operation,
     value::Value,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-pub(crate) use intent::is_item;
+pub(crate) use intent::name_of_item;
 pub use intent::{IntentError, applied_fields};
 use intent::{Keys, intent_of};
 pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 pub(crate) use reown::reown;
 
-use crate::{Guard, LiveObject, Request, Target};
+use crate::{Guard, LiveObject, ManagedFieldsEntry, Request, Target};
 
 /// An entry of an object's `managedFields` that owns a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,56 +66,20 @@ pub struct Owner {
 /// ```
 pub fn owners(live: &LiveObject, path: Path<'_>) -> Vec<Owner> {
     let arena = Arena::new();
-    let entries = live.metadata().and_then(|Owned { managed_fields }| managed_fields).unwrap_or_default();
-    let owner = |(position, entry): (usize, &Entry<'_>)| {
-        if entries.iter().skip(position + 1).any(|later| identity(later) == identity(entry)) {
-            return None;
-        }
-        let fields = entry.fields.filter(|fields| may_name(fields.get(), path))?;
-        let fields = FieldSet::from_fields_v1_text(&arena, fields.get()).ok()?;
-        fields.contains(&path).then(|| Owner {
-            manager: entry.manager.as_deref().unwrap_or_default().to_owned(),
+    let entries = live.managed_fields();
+    let last: HashMap<_, _> = entries.iter().map(|entry| (entry.identity(), entry.position)).collect();
+    let owner = |entry: &ManagedFieldsEntry<'_>| {
+        let position = entry.position;
+        let is_last = last.get(&entry.identity()) == Some(&position);
+        entry.fields_text().filter(|fields| is_last && may_name(fields, path))?;
+        entry.fields(&arena)?.contains(&path).then(|| Owner {
+            manager: entry.manager().to_owned(),
             operation: if entry.is_apply() { Operation::Apply } else { Operation::Update },
-            subresource: entry.subresource.as_deref().filter(|name| !name.is_empty()).map(str::to_owned),
+            subresource: entry.subresource().map(str::to_owned),
             position,
         })
     };
-    entries.iter().enumerate().filter_map(owner).collect()
-}
-
-/// The owners of an object's fields, without the rest of its metadata.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Owned<'o> {
-    #[serde(borrow)]
-    managed_fields: Option<Vec<Entry<'o>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry<'o> {
-    #[serde(borrow)]
-    manager: Option<Cow<'o, str>>,
-    #[serde(borrow)]
-    operation: Option<Cow<'o, str>>,
-    #[serde(borrow)]
-    api_version: Option<Cow<'o, str>>,
-    #[serde(borrow)]
-    subresource: Option<Cow<'o, str>>,
-    #[serde(borrow, rename = "fieldsV1")]
-    fields: Option<&'o RawValue>,
-}
-
-impl Entry<'_> {
-    fn is_apply(&self) -> bool {
-        self.operation.as_deref() == Some("Apply")
-    }
-}
-
-/// The key of an entry in the server: `BuildManagerIdentifier` in k8s.io/apimachinery's managedfields.
-fn identity<'e>(entry: &'e Entry<'_>) -> [Option<&'e str>; 4] {
-    let api_version = entry.api_version.as_deref().filter(|_| !entry.is_apply());
-    [entry.manager.as_deref(), entry.operation.as_deref(), api_version, entry.subresource.as_deref()]
+    entries.iter().filter_map(owner).collect()
 }
 
 /// Whether the text of a field set contains the last field of a path. Most don't, and then needn't be read.
@@ -144,7 +106,8 @@ pub fn hand_over(
     temporary: impl Into<Cow<'static, str>>,
 ) -> Option<Request> {
     let (arena, temporary) = (Arena::new(), temporary.into());
-    let value = live.value(&arena).ok()?;
+    let text = live.text_without_managed_fields();
+    let value = Value::from_text(&arena, &text).ok()?;
     let is_inside_a_whole = |element: &PathElement<'_>| matches!(element, PathElement::Index(_));
     if path.elements().iter().any(is_inside_a_whole) {
         return None;

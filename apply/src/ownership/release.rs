@@ -1,5 +1,7 @@
 //! Takes a field out of entries of `managedFields`, without writing the field.
 
+use std::collections::HashMap;
+
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
@@ -26,10 +28,12 @@ impl Release {
     /// Takes the field, with all that is below it, from these owners.
     pub fn new(live: &LiveObject, path: Path<'_>, owners: &[Owner]) -> Self {
         let arena = Arena::new();
+        let entries: HashMap<_, _> =
+            live.managed_fields().into_iter().map(|entry| (entry.position, entry)).collect();
+        let released = FieldSet::of_paths(&arena, [path]);
         let rest = |owner: &Owner| {
-            let fields = live.managed_fields().get(owner.position).and_then(|entry| entry.get("fieldsV1"))?;
-            let fields = FieldSet::from_fields_v1(&arena, fields).ok()?;
-            let rest = fields.recursive_difference(&arena, FieldSet::of_paths(&arena, [path]));
+            let fields = entries.get(&owner.position)?.fields(&arena)?;
+            let rest = fields.recursive_difference(&arena, released);
             (!rest.is_empty()).then(|| rest.to_fields_v1())
         };
         Self {

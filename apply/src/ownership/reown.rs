@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use baton_merge::{Arena, fieldpath::FieldSet};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{Change, LiveObject, Request, Target, object::text};
+use crate::{Change, LiveObject, Request, Target};
 
 /// A JSON patch of `managedFields` after which the manager owns other fields, as if it had applied them with their live values. The
 /// server refuses it if the object has changed. `None` if the manager has applied in another version of the API, in which the
@@ -18,16 +18,13 @@ pub(crate) fn reown<'a>(
     change: impl FnOnce(FieldSet<'a>) -> FieldSet<'a>,
 ) -> Option<Request> {
     let api_version = &target.resource.api_version;
-    let is_own = |entry: &&Value| {
-        text(entry, "subresource").is_none_or(str::is_empty)
-            && (text(entry, "manager"), text(entry, "operation")) == (Some(&*manager), Some("Apply"))
-    };
-    let own = live.managed_fields().iter().enumerate().find(|(_, entry)| is_own(entry));
+    let own = live.managed_fields().into_iter().find(|entry| entry.is_applied_by(&manager));
     let write = match own {
-        Some((_, entry)) if text(entry, "apiVersion") != Some(api_version) => return None,
-        Some((position, entry)) => {
-            let fields = change(FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok()?).to_fields_v1();
-            json!({"op": "replace", "path": format!("/metadata/managedFields/{position}/fieldsV1"), "value": fields})
+        Some(entry) if entry.api_version() != api_version => return None,
+        Some(entry) => {
+            let path = format!("/metadata/managedFields/{}/fieldsV1", entry.position);
+            let fields = change(entry.fields(arena)?).to_fields_v1();
+            json!({"op": "replace", "path": path, "value": fields})
         }
         None => json!({"op": "add", "path": "/metadata/managedFields/-", "value": {
             "manager": manager, "operation": "Apply", "apiVersion": api_version,

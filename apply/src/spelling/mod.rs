@@ -7,7 +7,10 @@
 mod types;
 mod zeros;
 
-use baton_merge::quantity::{self, Precision};
+use baton_merge::{
+    quantity::{self, Precision},
+    value as merge,
+};
 use serde_json::{Map, Value};
 
 use self::types::Type;
@@ -141,6 +144,17 @@ fn canonical(value: Value, precision: Precision) -> Value {
         _ => return value,
     };
     quantity::canonical(&text, precision).map_or(value, Value::String)
+}
+
+/// Whether it is a scalar that is the same as its absence in a Go type.
+pub(crate) fn is_zero_value(value: merge::Value<'_>) -> bool {
+    match value {
+        merge::Value::Bool(value) => !value,
+        merge::Value::Int(value) => value == 0,
+        merge::Value::Float(value) => value == 0.0,
+        merge::Value::String(text) => text.is_empty(),
+        merge::Value::Null | merge::Value::List(_) | merge::Value::Map(_) => false,
+    }
 }
 
 /// Whether the server stores the predicted value like this: quantities may be spelled in another way, zero values left out, empty

@@ -72,8 +72,7 @@ pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a>
     let types: HashMap<_, _> = OMITTED_WHEN_ZERO.iter().filter_map(named).collect();
     let paths = object.structs().into_iter().flat_map(|found| {
         let fields = types.get(&found.type_id).into_iter().flat_map(|fields| fields.iter());
-        let zeros =
-            fields.filter(move |field| found.value.get(field).is_some_and(|value| is_zero(&value.to_json())));
+        let zeros = fields.filter(move |field| found.value.get(field).is_some_and(super::is_zero_value));
         zeros.map(move |field| found.path.join(arena, PathElement::Field(field)))
     });
     FieldSet::of_paths(arena, paths)

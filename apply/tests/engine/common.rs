@@ -107,7 +107,7 @@ pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -
 
 /// The object with a change of its JSON, such as a default that the API server fills in.
 pub fn but(live: &LiveObject, change: impl FnOnce(&mut Value)) -> LiveObject {
-    let mut object = live.as_json().clone();
+    let mut object = live.as_json().unwrap().clone();
     change(&mut object);
     LiveObject::from_json(object).unwrap()
 }

@@ -4,7 +4,10 @@ use crate::common::{
     MANAGER, apply, but, deployment, deployments, earlier, forced, now, object, response, schemas, services,
     stored, target,
 };
-use baton_apply::{Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Take};
+use baton_apply::{
+    Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, ManagedFieldsEntry, Request, Schemas,
+    Take,
+};
 use baton_merge::Release;
 use serde_json::{Value, json};
 
@@ -300,8 +303,8 @@ fn a_zero_that_is_applied_again_moves_its_entry_behind_those_of_later_appliers()
         panic!("the server stores another order")
     };
     assert!(moved.changed && moved.is_repeat, "{moved:?}");
-    let managers: Vec<&str> =
-        moved.object.managed_fields().iter().filter_map(|entry| entry["manager"].as_str()).collect();
+    let entries = moved.object.managed_fields();
+    let managers: Vec<&str> = entries.iter().map(ManagedFieldsEntry::manager).collect();
     assert_eq!(managers, ["other", MANAGER]);
 }
 
@@ -340,7 +343,7 @@ fn another_order_of_containers_is_a_change() {
 fn a_patch_of_managed_fields_removes_a_manager_and_changes_nothing_else() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("stale", &with(3))]);
-    let entries = live.as_json()["metadata"]["managedFields"].as_array().unwrap();
+    let entries = live.as_json().unwrap()["metadata"]["managedFields"].as_array().unwrap();
     let stale = entries.iter().position(|entry| entry["manager"] == "stale").unwrap();
     let patch = |version: &str| {
         let operations = json!([
@@ -351,15 +354,15 @@ fn a_patch_of_managed_fields_removes_a_manager_and_changes_nothing_else() {
             operations: serde_json::from_value(operations).unwrap(),
             manager: "baton".into(),
         };
-        Request { target: target(live.as_json()), change }
+        Request { target: target(live.as_json().unwrap()), change }
     };
     let version = live.revision().resource_version;
     let Forecast::Stored(stored) = forecast(&patch(&version), Some(&live)) else {
         panic!("it would be stored")
     };
     assert!(stored.changed);
-    assert_eq!(stored.object.as_json()["spec"], live.as_json()["spec"]);
-    let managers: Vec<&Value> = stored.object.as_json()["metadata"]["managedFields"]
+    assert_eq!(stored.object.as_json().unwrap()["spec"], live.as_json().unwrap()["spec"]);
+    let managers: Vec<&Value> = stored.object.as_json().unwrap()["metadata"]["managedFields"]
         .as_array()
         .unwrap()
         .iter()

@@ -4,4 +4,5 @@
 mod common;
 mod forecast;
 mod leftovers;
+mod limits;
 mod write;

@@ -347,7 +347,7 @@ fn a_write_is_guarded_until_another_manager_was_faster_three_times() {
 
     let Change::Apply { body, manager, force } = request().change else { panic!("it is an apply") };
     let guard = Guard::Unchanged(live.revision());
-    let own = Request::apply(target(live.as_json()), body, manager, force, &guard);
+    let own = Request::apply(target(live.as_json().unwrap()), body, manager, force, &guard);
     assert!(schemas().prepare(own, Some(&live), tries, now()).request.requires_unchanged(), "a guard stays");
 }
 

@@ -12,7 +12,7 @@ use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, T
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, Resource as _, ResourceExt,
     api::ListParams,
     runtime::events::{Event, Recorder, Reporter},
 };
@@ -34,7 +34,7 @@ use crate::{
     },
     lock::lock,
     metrics::Metrics,
-    observe::{PAGE, Stores, WorkloadCrd},
+    observe::{PAGE, Stores, WorkloadCrd, workloads_in},
 };
 
 /// What every pass shares.
@@ -237,10 +237,11 @@ impl Context {
     /// Reads from the API server which Workload it is now; absent where it is gone.
     pub(crate) async fn read_workload(&self, workload: &Workload) -> Result<Option<ObjectMeta>, ApiError> {
         let namespace = workload.namespace().unwrap_or_default();
-        let api: Api<Workload> = Api::namespaced(self.client.clone(), &namespace);
-        let read = async { bounded(self.limit, api.get_metadata_opt(&workload.name_any())).await };
+        // As kube's type, metadata can't be read if an entry of `managedFields` is nested deep.
+        let api = workloads_in(&self.client, Some(&namespace));
+        let read = async { bounded(self.limit, api.get_opt(&workload.name_any())).await };
         let now = self.patiently(key(workload), read).await?;
-        Ok(now.map(|now| now.metadata))
+        Ok(now.map(|now| now.meta().clone()))
     }
 
     /// Reads from the API server which HorizontalPodAutoscalers scale the Workload's Deployment.

@@ -5,11 +5,20 @@
 //! brings the controller reference, and prunes what those managers had set and the intent lacks. A crash between the two
 //! leaves the object to be adopted by the next pass.
 
-use baton_apply::{FieldPath, LiveObject, ownership::Migration};
+use baton_apply::{
+    LiveObject, ManagedFieldsEntry,
+    ownership::{Migration, owners},
+};
 use baton_crd::{Adoption, Workload};
+use baton_merge::{
+    fieldpath::{
+        Path,
+        PathElement::{Field, Key},
+    },
+    value::Value,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
-use serde_json::Value;
 
 use super::{
     child::ChildKind,
@@ -50,7 +59,7 @@ pub fn consider(
     if let Some(advice) = about_another_target(child, live, workload, selector) {
         return AdoptionStep::Refuse(refusal(child, live, &advice));
     }
-    let is_retired = |entry: &Value| is_named(entry, &spec.retired_managers);
+    let is_retired = |entry: &ManagedFieldsEntry<'_>| is_named(entry, &spec.retired_managers);
     Migration::from_client_side_apply(FIELD_MANAGER, live, child.api_version(), is_retired)
         .map_or(AdoptionStep::Apply, AdoptionStep::Migrate)
 }
@@ -122,10 +131,11 @@ fn selecting(child: ChildKind, live: &LiveObject) -> Option<LabelSelector> {
 /// What to do about a controller that would be left beside Baton; nothing where there is none.
 fn about_another_controller(live: &LiveObject, retired: &[String]) -> Option<String> {
     let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true))?;
-    let uid = Value::from(controller.uid.as_str());
-    let path = FieldPath::spelled(&format!(".metadata.ownerReferences[uid={uid}]"));
-    let owners: Vec<String> =
-        live.managers().into_iter().filter(|manager| live.is_owned_by(manager, &path)).collect();
+    let uid = [("uid", Value::String(&controller.uid))];
+    let path = [Field("metadata"), Field("ownerReferences"), Key(&uid)];
+    let mut owners: Vec<String> =
+        owners(live, Path::new(&path)).into_iter().map(|owner| owner.manager).collect();
+    owners.sort();
     // What was made Baton's already goes with the apply that is to come.
     let goes = |owner: &String| owner == FIELD_MANAGER || retired.contains(owner);
     match owners.iter().find(|owner| !goes(owner)) {
@@ -138,6 +148,6 @@ fn about_another_controller(live: &LiveObject, retired: &[String]) -> Option<Str
     }
 }
 
-fn is_named(entry: &Value, retired: &[String]) -> bool {
-    retired.iter().any(|manager| entry["manager"] == **manager)
+fn is_named(entry: &ManagedFieldsEntry<'_>, retired: &[String]) -> bool {
+    retired.iter().any(|manager| entry.manager() == manager)
 }

@@ -5,7 +5,7 @@
 //! and the model checker of the tests with a model of the server. How long something is left alone is decided elsewhere.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     fmt::Debug,
 };
 
@@ -493,9 +493,11 @@ impl Course {
             Outcome::Stored { object, effects: stored, verdict } => {
                 effects = stored.clone();
                 effects.takes.retain(|take| !is_end_of_handover(take));
-                let is_confirmed =
-                    |take: &Take| before.as_ref().is_none_or(|before| take.is_confirmed(before, object));
-                effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_confirmed));
+                let mut releases = step.releases(&self.seen);
+                if let Some(before) = &before {
+                    Take::retain_confirmed(&mut releases, before, object);
+                }
+                effects.takes.extend(releases);
                 result = Some(self.done(&step, Some(object.clone())));
                 if write.comes_before() {
                     // The way is clear for what was to be applied.
@@ -617,8 +619,8 @@ fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
         _ => {
             // The replica count has its own way back, of which setting it is the last step.
             let replicas = FieldPath::from(REPLICAS);
-            let is_taken = |path: &&FieldPath| effects.takes.iter().any(|take| take.path == **path);
-            let sets = effects.sets.iter().filter(|path| **path != replicas && !is_taken(path));
+            let also_taken: HashSet<&FieldPath> = effects.takes.iter().map(|take| &take.path).collect();
+            let sets = effects.sets.iter().filter(|path| **path != replicas && !also_taken.contains(path));
             sets.cloned().collect()
         }
     };

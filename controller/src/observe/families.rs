@@ -185,6 +185,7 @@ impl Families {
         };
         // At the limit, the newest version is returned even if it doesn't satisfy.
         let _ = tokio::time::timeout(limit, found).await;
+        self.with(of, Family::forget_waiter);
         newest
     }
 
@@ -410,6 +411,11 @@ impl Family {
             }
         }
         true
+    }
+
+    /// Forgets that someone waits for a newer child, once that isn't so.
+    fn forget_waiter(&mut self) {
+        self.changed.take_if(|changed| Arc::strong_count(changed) == 1);
     }
 
     fn notify(&mut self) {
@@ -640,6 +646,10 @@ mod tests {
             assert_eq!(newer.as_deref(), expected);
             feed(Event::Delete(child(5, "a")));
         }
+        let of = family("a");
+        let late = families.newer(&of, ChildKind::Deployment, &old, is_third, Duration::ZERO);
+        assert!(late.await.is_none());
+        assert!(lock(&families.all).is_empty(), "nothing is left of who waited");
     }
 
     fn autoscaler(name: &str, kind: &str, target: &str) -> LiveObject {

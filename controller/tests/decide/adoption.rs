@@ -7,7 +7,7 @@ use crate::common::{
     cluster::{but, earlier, enforced, object, response, stored},
     workload,
 };
-use baton_apply::LiveObject;
+use baton_apply::{LiveObject, ManagedFieldsEntry};
 use baton_controller::decide::{child::ChildKind, plan::plan, replicas::Replicas, snapshot::Snapshot};
 use serde_json::{Value, json};
 
@@ -70,8 +70,7 @@ fn count(live: &LiveObject) -> i32 {
 }
 
 fn entries(live: &LiveObject) -> Vec<String> {
-    let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or("-").to_owned();
-    let entry = |entry| format!("{} {}", text(entry, "manager"), text(entry, "operation"));
+    let entry = |entry: &ManagedFieldsEntry<'_>| format!("{} {}", entry.manager(), entry.operation());
     live.managed_fields().iter().map(entry).collect()
 }
 

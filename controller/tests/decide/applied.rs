@@ -113,7 +113,7 @@ fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeS
             }
             Play::Delete if exists => {
                 terminate(server, child);
-                let mut gone = server.child(child).unwrap().as_json().clone();
+                let mut gone = server.child(child).unwrap().as_json().unwrap().clone();
                 gone["metadata"]["resourceVersion"] = json!(format!("gone-{number}"));
                 server.put(child, Some(LiveObject::from_json(gone).unwrap()));
                 None

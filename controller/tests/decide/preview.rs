@@ -223,3 +223,21 @@ fn fields_that_baton_no_longer_sets_and_no_other_manager_owns_would_be_removed()
         [r#".spec.template.spec.containers[name="app"].resources.limits"#]
     );
 }
+
+#[test]
+fn twenty_thousand_annotations_that_another_manager_has_overwritten_are_rehearsed() {
+    const COUNT: usize = 20_000;
+    let annotations = |value: &str| -> Value {
+        (0..COUNT).map(|at| (format!("k{at:05}"), value.into())).collect::<serde_json::Map<_, _>>().into()
+    };
+    let mut seen = settled(&json!({"replicas": 3, "deployment": {"annotations": annotations("1")}}));
+    let mut other = deployment(&json!({}));
+    other["metadata"]["annotations"] = annotations("2");
+    other["spec"] = json!({});
+    let live = response(&apply(&other, "rogue", true), seen.own(ChildKind::Deployment), now());
+    seen.put(ChildKind::Deployment, Some(live));
+    let takes = of(&seen, ChildKind::Deployment).effects.takes;
+    assert_eq!(takes.len(), COUNT);
+    let (finished, _) = enforced(seen);
+    assert_eq!(finished.takes.len(), COUNT, "a write takes over what the rehearsal says");
+}

@@ -537,6 +537,15 @@ fn the_oldest_takeovers_are_dropped_beyond_fifty() {
 }
 
 #[test]
+fn of_twenty_thousand_takeovers_the_last_are_kept() {
+    let take = |at: usize| take(&format!(".metadata.annotations.k{at:05}"), "rogue");
+    let kept = status(&pass_with((0..20_000).map(take)), &WorkloadStatus::default(), now()).takeovers;
+    let paths: Vec<String> = kept.into_iter().map(|known| known.path).collect();
+    let expected: Vec<String> = (19_950..20_000).map(|at| take(at).1.path.to_string()).collect();
+    assert_eq!(paths, expected);
+}
+
+#[test]
 fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
     let burst = pass_with([take(IMAGE, "rogue"), take(".spec.paused", "rogue"), take(IMAGE, "other")]);
     let reported = notes(&burst, &WorkloadStatus::default(), now());

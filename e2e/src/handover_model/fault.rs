@@ -77,7 +77,7 @@ impl Fault {
         if self != Self::MatchByName {
             return live.clone();
         }
-        let mut object = live.as_json().clone();
+        let mut object = live.as_json().expect("the model's objects are shallow").clone();
         let entries = object["metadata"]["managedFields"].as_array_mut();
         for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
             if entry.get("manager").is_none_or(|manager| manager != Scaler::Own.manager()) {

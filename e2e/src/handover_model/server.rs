@@ -52,6 +52,11 @@ pub(super) enum ServerResponse {
     Refused,
 }
 
+/// An object as a tree.
+fn tree(live: &LiveObject) -> &Json {
+    live.as_json().expect("the model's objects are shallow")
+}
+
 /// Whether the replica count has an owner.
 pub(crate) fn is_owned(replicas: &Replicas) -> bool {
     replicas.owners.baton || replicas.owners.shared()
@@ -183,7 +188,7 @@ impl Server {
             Ok(Forecast::Stored(stored)) if !stored.changed => ServerResponse::Done(before),
             Ok(Forecast::Stored(stored)) => {
                 let uid = live.map_or_else(|| format!("uid-{uid}"), |live| live.revision().uid);
-                ServerResponse::Done(Some(self.store(stored.object.as_json().clone(), &uid)))
+                ServerResponse::Done(Some(self.store(tree(&stored.object).clone(), &uid)))
             }
             Ok(Forecast::Deleted) => ServerResponse::Done(None),
             Ok(Forecast::Conflicts(_)) => ServerResponse::Stale { conflict: true },
@@ -211,7 +216,7 @@ impl Server {
         let kind = ChildKind::Deployment.api_resource();
         let resource = self.schemas.resource(&kind).expect("the schemas have Deployments");
         let read = |json| Value::from_json(&arena, json).expect("the model's objects can be read");
-        let before = Live { object: read(live.as_json()), spelling: Spelling::UNKNOWN };
+        let before = Live { object: read(tree(live)), spelling: Spelling::UNKNOWN };
         let write = Write { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
         let stored = resource
             .update(&arena, Some(before), read(&scale), write)

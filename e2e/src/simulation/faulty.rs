@@ -64,7 +64,7 @@ impl Faulty {
         let mut object = object;
         if self.fault == Fault::MatchByName && resource == "deployments" {
             let live = LiveObject::from_json(object.clone()).ok()?;
-            object = self.fault.shown(&live).as_json().clone();
+            object = self.fault.shown(&live).as_json().ok()?.clone();
         }
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let key = format!("{resource} {} {}", text("/metadata/namespace"), text("/metadata/name"));
@@ -102,8 +102,9 @@ impl Faulty {
             object["items"] = shown.collect();
         } else if object["kind"] == ChildKind::Deployment.name()
             && let Ok(live) = LiveObject::from_json(object.clone())
+            && let Ok(shown) = self.fault.shown(&live).as_json()
         {
-            object = self.fault.shown(&live).as_json().clone();
+            object = shown.clone();
         }
         object.to_string().into()
     }

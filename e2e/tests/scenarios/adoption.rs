@@ -124,8 +124,9 @@ impl Scene {
 
 /// The managers that have an entry of their own for the main resource.
 fn managers(live: &LiveObject) -> Vec<String> {
-    let main = live.managed_fields().iter().filter(|entry| entry.get("subresource").is_none());
-    main.map(|entry| format!("{} {}", entry["manager"], entry["operation"]).replace('"', "")).collect()
+    let entries = live.managed_fields();
+    let main = entries.iter().filter(|entry| entry.subresource().is_none());
+    main.map(|entry| format!("{} {}", entry.manager(), entry.operation())).collect()
 }
 
 async fn objects_of_client_side_apply_are_adopted_without_a_restart_or_a_leftover(cluster: Cluster) {

@@ -102,7 +102,7 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     let live = scene.live(ChildKind::Deployment).await;
     let owners = Replicas::of(&live).owners.scale;
     assert_eq!(owners.len(), 1, "the write through the scale subresource left its entry");
-    let mut older = live.as_json().clone();
+    let mut older = live.as_json().unwrap().clone();
     older["metadata"]["resourceVersion"] = json!("1");
     let older = LiveObject::from_json(older).unwrap();
     let target = ChildKind::Deployment.target(&workload);
@@ -126,7 +126,7 @@ async fn the_temporary_manager_never_takes_the_replica_count_from_another_owner(
 
     // The Deployment's controllers write its status meanwhile, so this is tried until no write comes between.
     eventually("a conflict of owners", async || {
-        let mut stale = scene.live(ChildKind::Deployment).await.as_json().clone();
+        let mut stale = scene.live(ChildKind::Deployment).await.as_json().unwrap().clone();
         stale["spec"]["replicas"] = json!(3);
         let target = ChildKind::Deployment.target(&workload);
         let step = handing_over(&target, &LiveObject::from_json(stale).unwrap());

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use baton_apply::LiveObject;
 use baton_controller::{HANDOVER_MANAGER, decide::child::ChildKind};
 use baton_crd::Workload;
 use baton_e2e::{scenarios, web};
@@ -29,9 +30,11 @@ scenarios! {
     a_workload_reaches_nothing_outside_its_namespace,
     forged_ownership_costs_no_replica_and_is_corrected,
     metrics_show_no_name_of_a_workload,
+    twenty_thousand_overwritten_fields_delay_no_other_workload,
 }
 scenarios! {
-    only real, because "of admission, or of a port":
+    only real, because "of admission, of a port, or of an object that the server in the process refuses":
+    owners_of_deeply_nested_fields_hide_no_change,
     an_author_who_may_not_create_deployments_may_not_have_baton_create_one,
     an_author_who_may_not_update_and_delete_an_object_may_not_have_baton_adopt_it,
     a_service_that_its_author_may_not_update_keeps_its_selector,
@@ -476,6 +479,93 @@ async fn forged_ownership_costs_no_replica_and_is_corrected(cluster: Cluster) {
             })
             .await;
         assert_eq!(replicas(&corrected), 4, "{forgery}: {:?}", corrected.name_any());
+    }
+}
+
+async fn twenty_thousand_overwritten_fields_delay_no_other_workload(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "overwritten").await;
+    let annotations = |value: &str| -> Value {
+        (0..20_000).map(|at| (format!("k{at:05}"), value.into())).collect::<serde_json::Map<_, _>>().into()
+    };
+    scene.apply(&json!({"deployment": {"annotations": annotations("1")}})).await;
+    scene.condition("Applied", "True").await;
+    let paused = Patch::Merge(json!({"spec": {"mode": "Paused"}}));
+    scene.workloads().patch("web", &PatchParams::default(), &paused).await.unwrap();
+    scene.condition("Applied", "Unknown").await;
+    let overwrite = Patch::Merge(json!({"metadata": {"annotations": annotations("2")}}));
+    scene.edit_as("x", ChildKind::Deployment, &overwrite).await;
+    eventually("all takeovers to be planned", async || {
+        let plan = scene.workload().await.status.unwrap_or_default().plan;
+        let messages: Vec<String> = plan.into_iter().filter_map(|child| child.message).collect();
+        let all = "it takes over 19900 more fields than are listed";
+        if messages.iter().any(|message| message.contains(all)) { Ok(()) } else { Err(messages) }
+    })
+    .await;
+
+    let mut other = web(&json!({"replicas": 2}));
+    other["metadata"]["name"] = json!("other");
+    scene.apply_as("user", &other).await.unwrap();
+    eventually("the other Workload to be applied", async || {
+        scene.children(ChildKind::Deployment).get_opt("other").await.unwrap().ok_or("no Deployment")
+    })
+    .await;
+}
+
+async fn owners_of_deeply_nested_fields_hide_no_change(cluster: Cluster) {
+    const DEPTH: usize = 200;
+    let scene = Scene::start(&cluster, "nested").await;
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.condition("Ready", "True").await;
+    let params = PatchParams { field_manager: Some("nesting".to_owned()), ..PatchParams::default() };
+    let workloads: Api<LiveObject> =
+        Api::namespaced_with(scene.client.clone(), scene.ns(), &ApiResource::erase::<Workload>(&()));
+    let deployments: Api<LiveObject> =
+        Api::namespaced_with(scene.client.clone(), scene.ns(), &ChildKind::Deployment.api_resource());
+    let nested = |api_version: &str| {
+        let entry = json!({
+            "manager": "nesting", "operation": "Apply", "apiVersion": api_version, "fieldsType": "FieldsV1",
+            "time": "2026-01-01T00:00:00Z",
+            "fieldsV1": (0..DEPTH).fold(json!({}), |below, _| json!({"f:a": below})),
+        });
+        let add = json!([{"op": "add", "path": "/metadata/managedFields/-", "value": entry}]);
+        Patch::Json::<()>(serde_json::from_value(add).unwrap())
+    };
+    let is_at = |deployment: &LiveObject, image: &str| {
+        deployment.as_text().contains(&format!("\"image\":\"{image}\""))
+    };
+
+    // Of a child: the next changes of others are corrected.
+    let live = deployments.patch("web", &params, &nested("apps/v1")).await.unwrap();
+    assert_eq!(
+        live.managers().iter().filter(|manager| *manager == "nesting").count(),
+        1,
+        "the server takes it"
+    );
+    let image = scene.workload().await.spec.template.0["spec"]["containers"][0]["image"].clone();
+    let image = image.as_str().unwrap();
+    for evil in ["evil:1", "evil:2"] {
+        let template = json!({"spec": {"containers": [{"name": "app", "image": evil}]}});
+        let edit = Patch::Strategic(json!({"spec": {"template": template}}));
+        let edited = deployments.patch("web", &params, &edit).await.unwrap();
+        assert!(is_at(&edited, evil));
+        eventually("the image to be corrected", async || {
+            let live = deployments.get("web").await.unwrap();
+            if is_at(&live, image) { Ok(()) } else { Err(live.as_text().to_owned()) }
+        })
+        .await;
+    }
+
+    // Of a Workload: the next edits of its spec are applied.
+    workloads.patch("web", &params, &nested("baton.rs/v1alpha1")).await.unwrap();
+    for replicas in [3, 4] {
+        let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        workloads.patch("web", &params, &edit).await.unwrap();
+        eventually("the edit to be applied", async || {
+            let live = deployments.get("web").await.unwrap();
+            let count = live.number(&["spec", "replicas"]);
+            if count == Some(replicas) { Ok(()) } else { Err(count) }
+        })
+        .await;
     }
 }
 

@@ -103,9 +103,12 @@ fn text(
         let is_same = before.and_then(|before| before.get(path)) == Some(value);
         if is_same { Secrecy::HIDDEN } else { HIDDEN_NEW }
     };
-    let after = yaml(after.as_json(), &marked)?;
+    let tree = |object: &LiveObject| {
+        object.as_json().cloned().map_err(|error| Failure::Format("JSON", error.into()))
+    };
+    let after = yaml(&tree(after)?, &marked)?;
     let before =
-        before.map(|before| yaml(before.as_json(), &|_, _| Secrecy::HIDDEN)).transpose()?.unwrap_or_default();
+        before.map(|before| yaml(&tree(before)?, &|_, _| Secrecy::HIDDEN)).transpose()?.unwrap_or_default();
     let diff = TextDiff::from_lines(&before, &after);
     let names = [format!("live/{target}"), format!("applied/{target}")].map(|name| name.replace(' ', "/"));
     Ok(diff.unified_diff().context_radius(3).header(&names[0], &names[1]).to_string())

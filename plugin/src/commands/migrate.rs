@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use baton_apply::{
-    Guard, LiveObject, Request,
+    Guard, LiveObject, ManagedFieldsEntry, Request,
     fieldpath::{FieldSet, Path, PathElement::Field},
     ownership::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, applied_fields, is_client_side_apply, owners},
 };
@@ -220,7 +220,7 @@ async fn rename(
     old: &str,
     new: &str,
 ) -> Result<Option<String>, Failure> {
-    let is_old = |entry: &Json| entry.get("manager").and_then(Json::as_str) == Some(old);
+    let is_old = |entry: &ManagedFieldsEntry<'_>| entry.manager() == old;
     steps
         .write(format!("what {old} owns passes to {new}"), |live| {
             let migration = Migration::to(new, live, &opened.target.resource.api_version, is_old);

@@ -3,14 +3,15 @@
 mod diff;
 mod tree;
 
-use baton_apply::LiveObject;
+use std::collections::HashMap;
+
+use baton_apply::{LiveObject, ManagedFieldsEntry};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
     value::Value,
 };
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use crate::{
     path::{FieldQuery, PathError, every_path, resolve},
@@ -42,14 +43,13 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    fn of(entry: &Json) -> Self {
-        let text = |name: &str| entry.get(name).and_then(Json::as_str).map(str::to_owned);
+    fn of(entry: &ManagedFieldsEntry<'_>) -> Self {
         Self {
-            name: text("manager").unwrap_or_default(),
-            operation: text("operation").unwrap_or_default(),
-            subresource: text("subresource").filter(|name| !name.is_empty()),
-            api_version: text("apiVersion").unwrap_or_default(),
-            time: text("time"),
+            name: entry.manager().to_owned(),
+            operation: entry.operation().to_owned(),
+            subresource: entry.subresource().map(str::to_owned),
+            api_version: entry.api_version().to_owned(),
+            time: entry.time().map(str::to_owned),
         }
     }
 
@@ -105,23 +105,23 @@ impl<'a> Owners<'a> {
     /// Reads the owners of an object. An entry that can't be read owns nothing; of two with the same identity the last one counts.
     pub(crate) fn of(arena: &'a Arena, live: &'a LiveObject) -> Self {
         let object = Value::from_text(arena, live.as_text()).unwrap_or(Value::Null);
-        let entries: Vec<_> = live.managed_fields().iter().map(|entry| (Manager::of(entry), entry)).collect();
+        let entries: Vec<_> =
+            live.managed_fields().into_iter().map(|entry| (Manager::of(&entry), entry)).collect();
+        let last: HashMap<_, _> =
+            entries.iter().enumerate().map(|(at, (manager, _))| (manager.identity(), at)).collect();
         let (mut managers, mut sets) = (Vec::new(), Vec::new());
-        for (position, (manager, entry)) in entries.iter().enumerate() {
-            if entries[position + 1..].iter().any(|(later, _)| later.identity() == manager.identity()) {
-                continue;
+        for (at, (manager, entry)) in entries.iter().enumerate() {
+            if last.get(&manager.identity()) == Some(&at) {
+                managers.push(manager.clone());
+                sets.push(entry.fields(arena).unwrap_or_default());
             }
-            let fields =
-                entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
-            managers.push(manager.clone());
-            sets.push(fields.unwrap_or_default());
         }
         Self { managers, sets, object, arena }
     }
 
     /// What any manager owns.
     pub(crate) fn owned(&self) -> FieldSet<'a> {
-        self.sets.iter().fold(FieldSet::default(), |all, set| all.union(self.arena, *set))
+        FieldSet::union_all(self.arena, self.sets.iter().copied())
     }
 
     /// The path that a person means.

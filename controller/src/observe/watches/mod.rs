@@ -165,8 +165,8 @@ impl Stores {
         self.families.newer(&family_of(workload), child, than, child.is_observed(), limit).await
     }
 
-    /// Caches a child that the API server has just returned, so that the caches are never older than Baton's own writes, and marks it
-    /// as seen in `around`.
+    /// Caches a child that the API server has just returned, so that the next pass sees what Baton wrote, and marks it as seen in
+    /// `around`. A deletion is seen once the watch delivers it.
     pub(crate) fn take_child(
         &self,
         workload: &Workload,

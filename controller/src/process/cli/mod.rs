@@ -211,9 +211,13 @@ pub enum LogFormat {
     Json,
 }
 
-/// A span of time as people write it: `30s`, `1m 30s`, `500ms`. Longer than zero.
+/// A span of time as people write it: `30s`, `1m 30s`, `500ms`. Longer than zero, and not so long that clocks have no such time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
+
+impl Span {
+    const LONGEST: Duration = Duration::from_hours(365 * 24);
+}
 
 impl FromStr for Span {
     type Err = String;
@@ -223,6 +227,9 @@ impl FromStr for Span {
         // The parser's own message is about its grammar, which doesn't help here.
         let duration: jiff::SignedDuration = text.parse().map_err(|_| example.to_owned())?;
         match Duration::try_from(duration) {
+            Ok(duration) if duration > Self::LONGEST => {
+                Err(format!("it has to be a year at the most; {example}"))
+            }
             Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
             _ => Err(format!("it has to be longer than zero; {example}")),
         }
@@ -298,7 +305,8 @@ mod tests {
     fn spans_are_read_as_people_write_them_and_refused_with_an_example() {
         assert_eq!("30s".parse(), Ok(Span(Duration::from_secs(30))));
         assert_eq!("1m 30s".parse(), Ok(Span(Duration::from_secs(90))));
-        for wrong in ["0s", "-1s", "soon", ""] {
+        assert_eq!("8760h".parse(), Ok(Span(Span::LONGEST)));
+        for wrong in ["0s", "-1s", "soon", "", "9000000000000000000s"] {
             let error = wrong.parse::<Span>().unwrap_err();
             assert!(error.contains("30s"), "{wrong:?}: {error}");
         }

@@ -38,6 +38,9 @@ enum View {
     Known,
 }
 
+/// How many own writes are remembered that may be stored. With the shortest pauses between them, these take longer than any request.
+const MOST_MARKS: usize = 100;
+
 /// A candidate.
 #[derive(Debug)]
 pub(super) struct Candidate {
@@ -192,6 +195,9 @@ impl Candidate {
         version: Option<String>,
     ) -> ElectionStep {
         let renewed = stamp(renewed);
+        if self.marks.len() == MOST_MARKS {
+            self.marks.remove(0);
+        }
         self.marks.push(renewed);
         ElectionStep::Write(Draft {
             holder: self.identity.clone(),
@@ -279,6 +285,19 @@ mod tests {
 
     fn next(candidate: &mut Candidate, second: u32) -> ElectionStep {
         candidate.next(Moment::at(second.into()), clock(second))
+    }
+
+    #[test]
+    fn writes_that_fail_for_days_are_not_all_remembered() {
+        let mut candidate = candidate();
+        for second in (0..86_400).step_by(2) {
+            candidate.read(Moment::at(second.into()), Some(record("", 0, "1")));
+            draft(&mut candidate, second);
+            candidate.failed(Moment::at(second.into()));
+        }
+        assert_eq!(candidate.marks.len(), MOST_MARKS);
+        let last = clock(86_398);
+        assert_eq!(candidate.marks.last(), Some(&last), "a late response to the last one is recognized");
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub fn terminate(seen: &mut Snapshot, kind: ChildKind) {
 }
 
 fn change(seen: &mut Snapshot, kind: ChildKind, with: impl FnOnce(&mut Value)) {
-    let mut object = seen.child(kind).unwrap().as_json().clone();
+    let mut object = seen.child(kind).unwrap().as_json().unwrap().clone();
     with(&mut object["metadata"]);
     seen.put(kind, Some(live(object)));
 }

@@ -1,11 +1,7 @@
 //! The owners of an object's fields, read from its `managedFields` and shortened for people.
 
-use baton_apply::LiveObject;
-use baton_merge::{
-    Arena,
-    fieldpath::{FieldSet, Path},
-};
-use serde_json::Value;
+use baton_apply::{LiveObject, ManagedFieldsEntry};
+use baton_merge::{Arena, fieldpath::Path};
 
 use baton_e2e::Table;
 
@@ -27,9 +23,8 @@ const WHOLE: usize = 4;
 const END: usize = 2;
 
 /// How the manager of an entry of `managedFields` wrote: `Apply`, `Update scale`.
-pub(crate) fn how(entry: &Value) -> String {
-    let text = |member: &str| entry[member].as_str().unwrap_or_default();
-    [text("operation"), text("subresource")].join(" ").trim_end().to_owned()
+pub(crate) fn how(entry: &ManagedFieldsEntry<'_>) -> String {
+    [entry.operation(), entry.subresource().unwrap_or_default()].join(" ").trim_end().to_owned()
 }
 
 /// The owners of an object, with the number of their fields and the most interesting ones. Fields that can't be read aren't
@@ -38,14 +33,12 @@ pub(crate) fn table(object: &LiveObject) -> Table<4> {
     let mut table = Table::new(["FIELD MANAGER", "BY", "FIELDS", "AMONG THEM"]);
     for entry in object.managed_fields() {
         let arena = Arena::new();
-        let fields = entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(&arena, fields).ok());
-        let fields = fields.unwrap_or_default();
+        let fields = entry.fields(&arena).unwrap_or_default();
         let paths = fields.paths(&arena);
         let ending_with = |end: &&str| paths.iter().find(|path| path.to_string().ends_with(end)).map(short);
         let mut highlights = WORTH_SHOWING.iter().filter_map(ending_with);
         let first = highlights.next().unwrap_or_default();
-        let manager = entry["manager"].as_str().unwrap_or_default().to_owned();
-        table.row([manager, how(entry), fields.len().to_string(), first]);
+        table.row([entry.manager().to_owned(), how(&entry), fields.len().to_string(), first]);
         for path in highlights {
             table.row([String::new(), String::new(), String::new(), path]);
         }
@@ -66,7 +59,7 @@ fn short(path: &Path<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -33,7 +33,8 @@ pub(crate) fn one_entry_each(
 ) -> anyhow::Result<()> {
     let mut seen = Vec::new();
     for (kind, child) in children {
-        let batons = child.managed_fields().iter().filter(|entry| entry["manager"] == FIELD_MANAGER);
+        let entries = child.managed_fields();
+        let batons = entries.iter().filter(|entry| entry.manager() == FIELD_MANAGER);
         seen.push((*kind, batons.map(ownership::how).collect::<Vec<_>>()));
     }
     let expected: Vec<_> = children.iter().map(|(kind, _)| (*kind, vec!["Apply".to_owned()])).collect();
