@@ -513,6 +513,8 @@ impl Course {
             }
             Outcome::Deleted(left) => result = Some(self.done(&step, left.clone())),
             Outcome::Stale { expected, error } => {
+                // Its earlier writes of this pass no longer say how it is.
+                self.record.results.remove(&child);
                 let stale = self.stale.entry(child).or_default();
                 *stale += 1;
                 // Its controllers may be about to write once more. If others write all the time, waiting gains nothing.

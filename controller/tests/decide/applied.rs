@@ -178,41 +178,56 @@ fn start() -> impl Strategy<Value = Start> {
     ]
 }
 
+/// Plays a pass, and judges what its status claims.
+fn judge(starts: [Start; 4], plays: &[Play]) -> Result<(), TestCaseError> {
+    let mut server = complete();
+    for (child, start) in ChildKind::ALL.into_iter().zip(starts) {
+        match start {
+            Start::Missing => server.put(child, None),
+            Start::AsWanted => {}
+            Start::Edited => edit(&mut server, child, 99),
+            Start::Dying => terminate(&mut server, child),
+        }
+    }
+    let (pass, stored) = run(server.clone(), &mut server, plays);
+    let before = WorkloadStatus { observed_generation: Some(0), ..WorkloadStatus::default() };
+    let after = status(&pass, &before, earlier());
+    let states: BTreeMap<&str, ChildState> =
+        after.children.iter().map(|child| (child.kind.as_str(), child.state)).collect();
+    for child in ChildKind::ALL {
+        if states.get(child.name()) == Some(&ChildState::Applied) {
+            prop_assert!(stored.contains(&child), "{child}: {pass:?}");
+            prop_assert!(!pass.seen.child(child).unwrap().is_terminating(), "{child}: {pass:?}");
+        }
+    }
+    let is_true = |type_: &str| after.conditions.iter().any(|one| one.type_ == type_ && one.status == "True");
+    if is_true("Applied") || is_true("Ready") {
+        prop_assert!(states.values().all(|state| *state == ChildState::Applied), "{after:?}");
+        prop_assert!(pass.settled, "{after:?}");
+        prop_assert_eq!(after.observed_generation, Some(1));
+    }
+    if after.observed_generation != Some(1) {
+        prop_assert!(is_true("Reconciling"), "{after:?}");
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn a_child_is_applied_only_if_its_last_write_was_stored_or_proven_a_no_op_and_it_is_not_being_deleted(
         starts in prop::array::uniform4(start()),
         plays in plays(),
     ) {
-        let mut server = complete();
-        for (child, start) in ChildKind::ALL.into_iter().zip(starts) {
-            match start {
-                Start::Missing => server.put(child, None),
-                Start::AsWanted => {}
-                Start::Edited => edit(&mut server, child, 99),
-                Start::Dying => terminate(&mut server, child),
-            }
-        }
-        let (pass, stored) = run(server.clone(), &mut server, &plays);
-        let before = WorkloadStatus { observed_generation: Some(0), ..WorkloadStatus::default() };
-        let after = status(&pass, &before, earlier());
-        let states: BTreeMap<&str, ChildState> =
-            after.children.iter().map(|child| (child.kind.as_str(), child.state)).collect();
-        for child in ChildKind::ALL {
-            if states.get(child.name()) == Some(&ChildState::Applied) {
-                prop_assert!(stored.contains(&child), "{child}: {pass:?}");
-                prop_assert!(!pass.seen.child(child).unwrap().is_terminating(), "{child}: {pass:?}");
-            }
-        }
-        let is_true =
-            |type_: &str| after.conditions.iter().any(|one| one.type_ == type_ && one.status == "True");
-        if is_true("Applied") || is_true("Ready") {
-            prop_assert!(states.values().all(|state| *state == ChildState::Applied), "{after:?}");
-            prop_assert!(pass.settled, "{after:?}");
-            prop_assert_eq!(after.observed_generation, Some(1));
-        }
-        if after.observed_generation != Some(1) {
-            prop_assert!(is_true("Reconciling"), "{after:?}");
-        }
+        judge(starts, &plays)?;
     }
+}
+
+#[test]
+fn a_child_that_was_created_and_conflicts_until_the_pass_ends_is_not_applied() {
+    use Play::{Conflict, Store};
+    let plays = [Store, Conflict, Store, Conflict, Conflict, Conflict, Store]
+        .into_iter()
+        .chain([Conflict; 4])
+        .collect::<Vec<_>>();
+    judge([Start::Missing, Start::AsWanted, Start::Missing, Start::Missing], &plays).unwrap();
 }
