@@ -3,7 +3,10 @@
 //! [`run`](super::run) tests how writes work together, with bodies that are nearly always valid. These cases test what is refused,
 //! with which message, and what is filled in.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use baton_testbed::{
@@ -31,6 +34,8 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// The reason of a real server whose cache of the objects didn't exist yet when it wanted to delete them. It retries with
 /// increasing pauses.
 const CLEANUP_FAILED: &str = "InstanceDeletionFailed";
+/// How often a CRD is created until both servers have settled it in the same second.
+const MOST_TRIES: usize = 30;
 /// How long a CRD may take to settle.
 const SETTLES: Duration = Duration::from_secs(5);
 
@@ -192,11 +197,7 @@ impl Play<'_> {
         for (sort, subresource, case) in updates {
             let before = match live.take() {
                 Some(live) => live,
-                None => {
-                    self.names = Default::default();
-                    self.write("create", "POST", &collection, &base, &Json::object()).await?;
-                    self.send("get", "GET", &object, "", &Json::object()).await?[0].body.clone()
-                }
+                None => self.create(&base).await?,
             };
             let uri = format!("{object}{subresource}");
             if self.write(sort, "PUT", &uri, &changed(&before, case), case).await? {
@@ -206,6 +207,22 @@ impl Play<'_> {
             }
         }
         self.remove(&object).await
+    }
+
+    /// Creates an object, and returns it as the real server stores it. Both servers are sent that later, so their controllers have to
+    /// have written its conditions in the same second.
+    async fn create(&mut self, base: &Json) -> anyhow::Result<Json> {
+        let object = self.kind.path(base);
+        for _ in 0..MOST_TRIES {
+            self.names = Default::default();
+            self.write("create", "POST", &self.kind.collection(), base, &Json::object()).await?;
+            let [real, ours] = self.send("get", "GET", &object, "", &Json::object()).await?;
+            if !self.kind.is_crd() || condition_times(&real.body) == condition_times(&ours.body) {
+                return Ok(real.body);
+            }
+            self.remove(&object).await?;
+        }
+        anyhow::bail!("the conditions of {object} on the two servers never have the same times")
     }
 
     /// Sends a write, and reads the object. Returns whether a server accepted the write.
@@ -281,6 +298,14 @@ impl Play<'_> {
 fn request(method: &'static str, uri: &str, body: &str) -> Request {
     let headers = vec![("content-type", "application/json".to_owned())];
     Request { method, uri: uri.to_owned(), headers, body: body.to_owned() }
+}
+
+/// When each condition changed last, by its type.
+fn condition_times(object: &Json) -> BTreeMap<String, Option<String>> {
+    let Some(Json::List(conditions)) = object.at(&["status", "conditions"]) else { return BTreeMap::new() };
+    let text = |condition: &Json, name| condition.get(name).and_then(Json::as_str).map(str::to_owned);
+    let of = |condition| Some((text(condition, "type")?, text(condition, "lastTransitionTime")));
+    conditions.iter().filter_map(of).collect()
 }
 
 /// Waits until the server's controllers have written the status of a CRD.

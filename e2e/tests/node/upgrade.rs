@@ -19,6 +19,8 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     // Without load, two pods are enough for the autoscaler. So it writes nothing, and the handover is under way.
     web.apply(&autoscaled()).await;
     web.condition("HandoverPending", "True").await;
+    // The Event follows the status.
+    web.event("HandoverPending").await;
     let audit = stage.cluster().audit().unwrap();
     let mark = audit.mark().unwrap();
     stage.follow_in_next("Upgrade", 0).await;

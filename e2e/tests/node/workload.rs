@@ -88,6 +88,17 @@ impl<'a> Web<'a> {
             .await;
     }
 
+    /// Waits until there is an Event with this reason.
+    pub async fn event(&self, reason: &str) {
+        self.stage
+            .eventually(&format!("the Event {reason}"), async || {
+                let events = self.get("events").await;
+                let mut all = events["items"].as_array().into_iter().flatten();
+                if all.any(|event| event["reason"] == reason) { Ok(()) } else { Err(events.to_string()) }
+            })
+            .await;
+    }
+
     /// Waits until Baton owns the replica count.
     pub async fn fixed(&self) {
         self.stage
