@@ -26,6 +26,7 @@ use super::{
         Selector,
         selector::{self, Normal},
     },
+    replicas::{Autoscaler, ScaleTarget, Scales},
 };
 use crate::FIELD_MANAGER;
 
@@ -94,16 +95,20 @@ fn about_another_target(
 ) -> Option<String> {
     let rest = "then it is adopted; or remove this part of the spec";
     if child == ChildKind::Autoscaler {
-        let target = live.get(&["spec", "scaleTargetRef"])?;
-        let [group, kind, name] =
-            ["apiVersion", "kind", "name"].map(|field| target[field].as_str().unwrap_or_default());
-        let deployment = ChildKind::Deployment;
-        let is_it = group.starts_with("apps/")
-            && kind.eq_ignore_ascii_case(deployment.name())
-            && name == workload.name_any();
-        return (!is_it).then(|| {
-            format!("it scales {kind} {name}; let it scale {deployment} {}, {rest}", workload.name_any())
-        });
+        let scaled = Autoscaler::of(live).filter(|(_, autoscaler)| autoscaler.scales == Scales::Deployment);
+        if scaled.is_some_and(|(target, _)| target == ScaleTarget::of(workload)) {
+            return None;
+        }
+        let target = live.get(&["spec", "scaleTargetRef"]);
+        let part = |name| target.and_then(|target| target.get(name)?.as_str()).unwrap_or_default();
+        let (deployment, own) = (ChildKind::Deployment, workload.name_any());
+        return Some(format!(
+            "it scales {} {} ({}); let it scale {deployment} {own} ({}), {rest}",
+            part("kind"),
+            part("name"),
+            part("apiVersion"),
+            deployment.api_version(),
+        ));
     }
     let wanted = selector?.of_child(child)?;
     let found = selecting(child, live);

@@ -50,10 +50,17 @@ pub struct Unreported {
 }
 
 impl Unreported {
-    /// Adds what came later.
+    /// How much of each is kept while no status can be written.
+    const MOST: usize = 5_000;
+
+    /// Adds what came later. Of more than can be kept, the oldest is dropped.
     pub fn add(&mut self, later: Self) {
-        self.milestones.extend(later.milestones);
-        self.takes.extend(later.takes);
+        fn append<T>(all: &mut Vec<T>, later: Vec<T>) {
+            all.extend(later);
+            all.drain(..all.len().saturating_sub(Unreported::MOST));
+        }
+        append(&mut self.milestones, later.milestones);
+        append(&mut self.takes, later.takes);
     }
 }
 

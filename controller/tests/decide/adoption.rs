@@ -206,8 +206,11 @@ fn an_object_that_is_about_other_pods_is_not_adopted() {
     let target = |kind: &str, name: &str| json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": kind, "name": name}, "maxReplicas": 9});
     let of_autoscaler = |spec| refusal_beside(applied_client_side(), ChildKind::Autoscaler, &spec);
     assert_eq!(of_autoscaler(target("deployment", "web")), None);
-    let message = of_autoscaler(target("Deployment", "elsewhere")).unwrap();
-    assert!(message.contains("scales Deployment elsewhere; let it scale Deployment web"), "{message}");
+    for (kind, name) in [("Deployment", "elsewhere"), ("DEPLOYMENT", "web")] {
+        let message = of_autoscaler(target(kind, name)).unwrap();
+        let expected = format!("scales {kind} {name} (apps/v1); let it scale Deployment web (apps/v1)");
+        assert!(message.contains(&expected), "{message}");
+    }
 }
 
 /// A Deployment whose selector has expressions alone.
