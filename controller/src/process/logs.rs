@@ -3,7 +3,7 @@
 use tracing::Subscriber;
 use tracing_subscriber::{
     Layer as _,
-    filter::{ParseError, Targets},
+    filter::{LevelFilter, ParseError, Targets},
     fmt::MakeWriter,
     layer::SubscriberExt as _,
     registry::LookupSpan,
@@ -24,6 +24,8 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let filter: Targets = args.log.parse()?;
+    // kube logs a response that it can't decode as a whole, with all values in it. The request's own error has none.
+    let filter = filter.with_target("kube_client::client", LevelFilter::ERROR);
     let logs = tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(writer);
     let logs = match args.log_format {
         LogFormat::Text => logs.boxed(),

@@ -184,8 +184,7 @@ impl Operator {
             let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
             let pace = (pace, Queue::new(args.concurrency), turns);
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
-            if let Some(suspect) = suspects.known() {
-                let report = put_last(suspect, &workloads, context.clone());
+            if let Some(report) = put_last(&suspects, &workloads, context.clone()) {
                 tasks.spawn(report.with_current_subscriber());
             }
             let every = context.clone();

@@ -1,4 +1,7 @@
 //! The loop: starts a pass for each Workload when the [queue](crate::act::queue::Queue) says so.
+//!
+//! kube's `Controller` takes what is due by time alone, and looks at each pass that it has begun at each step. So it can't be fair to
+//! namespaces: passes that wait for their turn inside of it cost the square of their number.
 
 use std::{
     pin::pin,
@@ -48,6 +51,7 @@ pub(super) async fn passes(
             } else {
                 // The Workload was deleted between its change and its pass.
                 context.forget(&key.0, &key.1);
+                suspects.forget(&key);
                 context.queue(|queue| queue.ended(&key, None));
             }
         }
@@ -110,29 +114,29 @@ async fn pass(
     (key, next)
 }
 
-/// Puts the Workload last in whose pass the last leader ended. The returned future reports it.
+/// Puts the Workload last in whose pass the last leader ended, if there still is one. The returned future reports it.
 pub(super) fn put_last(
-    suspect: Suspect,
+    suspects: &Suspects,
     workloads: &Store<WatchedWorkload>,
     context: Arc<Context>,
-) -> impl Future<Output = ()> + Send + use<> {
+) -> Option<impl Future<Output = ()> + Send + use<>> {
+    let suspect = suspects.known()?;
     let pause = suspect.pause();
     let Suspect { workload: key, ends } = suspect;
-    let workload = workloads.get(&ObjectRef::new(&key.1).within(&key.0));
-    if let Some(workload) = &workload {
-        // With a record, it is no newcomer that others let first.
-        context.record(&**workload, |_| ());
-    }
+    let Some(workload) = workloads.get(&ObjectRef::new(&key.1).within(&key.0)) else {
+        suspects.forget(&key);
+        return None;
+    };
+    // With a record, it is no newcomer that others let first.
+    context.record(&*workload, |_| ());
     context.queue(|queue| queue.put_last(key.clone(), now() + pause));
-    async move {
+    Some(async move {
         let (namespace, name) = key;
         let message = "the last leader ended during a pass of this Workload, which comes last";
         warn!(namespace, name, ends, ?pause, "{message}");
         // Its spec isn't read here: that may be what ends processes.
-        if let Some(workload) = workload {
-            context.publish(&*workload, &put_last_event(ends)).await;
-        }
-    }
+        context.publish(&*workload, &put_last_event(ends)).await;
+    })
 }
 
 /// A pass has ended. A panic in it, which is a bug, goes on here.

@@ -138,11 +138,22 @@ impl Suspects {
         });
     }
 
-    /// What is to be noted now.
+    /// What is to be noted now: the turn that may end this process, else the one that may have ended the last.
     pub(super) fn current(&self) -> Option<Suspect> {
         let unusual = self.turns.now().filter(|turn| now().duration_since(turn.begun) >= UNUSUAL);
-        // One that is known counts on.
-        self.known().or_else(|| unusual.map(|turn| Suspect { workload: (*turn.workload).clone(), ends: 1 }))
+        let known = self.known();
+        match unusual {
+            Some(turn) if known.as_ref().is_none_or(|known| known.workload != *turn.workload) => {
+                Some(Suspect { workload: (*turn.workload).clone(), ends: 1 })
+            }
+            // One that is known counts on.
+            _ => known,
+        }
+    }
+
+    /// A Workload is gone.
+    pub(crate) fn forget(&self, workload: &Key) {
+        lock(&self.known).take_if(|known| known.workload == *workload);
     }
 
     /// Waits until there is something to note that the Lease doesn't have.
@@ -160,7 +171,10 @@ impl Suspects {
 
 #[cfg(test)]
 mod tests {
+    use std::{future::poll_fn, task::Poll};
+
     use super::*;
+    use crate::metrics::Metrics;
 
     fn suspect(ends: u32) -> Suspect {
         Suspect { workload: ("shop".to_owned(), "web".to_owned()), ends }
@@ -197,6 +211,31 @@ mod tests {
         let pass = suspects.during(&workload, async { suspects.noted.borrow().clone() });
         let (noted, ()) = tokio::join!(pass, renew);
         assert_eq!(noted, Some(suspect(2)));
+        assert_eq!(suspects.current(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_a_suspect_waits_a_long_turn_of_another_is_noted() {
+        let (suspects, metrics) = (Suspects::of(Turns::default()), Metrics::default());
+        suspects.inherited(Some(suspect(3)));
+        let long = |name: &str| {
+            let turn = Arc::new(("shop".to_owned(), name.to_owned()));
+            let (seen, metrics) = (suspects.clone(), metrics.clone());
+            async move {
+                let turns = seen.turns.clone();
+                let pass = poll_fn(|_| {
+                    std::thread::sleep(2 * UNUSUAL);
+                    Poll::Ready(seen.current())
+                });
+                turns.of(turn, &metrics, pass).await
+            }
+        };
+        tokio::time::resume();
+        let other = Suspect { workload: ("shop".to_owned(), "other".to_owned()), ends: 1 };
+        assert_eq!(long("other").await, Some(other));
+        assert_eq!(long("web").await, Some(suspect(3)), "a known one counts on");
+        assert_eq!(suspects.current(), Some(suspect(3)), "it stays noted until its turn");
+        suspects.forget(&suspect(3).workload);
         assert_eq!(suspects.current(), None);
     }
 }
