@@ -103,6 +103,17 @@ fn undeleted(pass: &Pass, kind: ChildKind) -> (ChildState, Option<String>) {
     }
 }
 
+/// Whether the Deployment doesn't get the spec's replica count yet, because Baton's own autoscaler, which is to go, still sets it.
+fn waits_for_autoscaler(pass: &Pass, kind: ChildKind, live: Option<&LiveObject>) -> bool {
+    let workload = &pass.seen.workload;
+    let wanted = if workload.spec.suspend == Some(true) { Some(0) } else { workload.spec.replicas };
+    kind == ChildKind::Deployment
+        && pass.seen.own(ChildKind::Autoscaler).is_some()
+        && !wants(workload, ChildKind::Autoscaler)
+        && wanted
+            .is_some_and(|wanted| live.and_then(|live| live.number(&["spec", "replicas"])) != Some(wanted))
+}
+
 /// A child that the spec asks for. It is applied if its last write was stored, or would have changed nothing, and it stays.
 fn written(pass: &Pass, kind: ChildKind, live: Option<&LiveObject>) -> (ChildState, Option<String>) {
     if let Some(refusal) = pass.refused.iter().find(|refusal| refusal.child == kind) {
@@ -132,10 +143,12 @@ fn written(pass: &Pass, kind: ChildKind, live: Option<&LiveObject>) -> (ChildSta
     match pass.result(kind) {
         Some(ChildResult::Rejected(_)) => (ChildState::Rejected, failure),
         Some(ChildResult::Failed(_) | ChildResult::Overtaken(_)) => (ChildState::Pending, failure),
-        Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied) => {
+        Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied)
+            if !waits_for_autoscaler(pass, kind, live) =>
+        {
             (ChildState::Applied, None)
         }
-        Some(ChildResult::Deleted) | None => {
+        _ => {
             let reason = match (mode, kind) {
                 (Mode::Paused | Mode::Preview, _) => KEPT_FROM_WRITING,
                 (Mode::Enforce, ChildKind::Autoscaler) => {

@@ -248,11 +248,14 @@ fn a_deployment_that_waits_for_the_end_of_batons_autoscaler_is_not_applied() {
     let fixed = workload(&json!({"replicas": 3}));
     let mut seen = seen(&fixed, [deployment_owned_by("b", 5), child(ChildKind::Autoscaler)]);
     terminate(&mut seen, ChildKind::Autoscaler);
-    let pass = Pass { done: pass(&fixed, [], []).done, ..Pass::of_nothing(seen) };
-    assert!(!pass.is_well());
-    let after = status(&pass, &WorkloadStatus::default(), now());
-    assert_eq!(brief(&after, "Applied"), "False Pending");
-    assert!(condition(&after, "Applied").message.contains("HorizontalPodAutoscaler is deleted"));
+    for results in [BTreeMap::new(), applied().into()] {
+        let was_written = !results.is_empty();
+        let pass = Pass { done: pass(&fixed, [], results).done, ..Pass::of_nothing(seen.clone()) };
+        assert_eq!(pass.is_well(), was_written);
+        let after = status(&pass, &WorkloadStatus::default(), now());
+        assert_eq!(brief(&after, "Applied"), "False Pending");
+        assert!(condition(&after, "Applied").message.contains("HorizontalPodAutoscaler is deleted"));
+    }
 }
 
 #[test]
@@ -543,6 +546,18 @@ fn of_twenty_thousand_takeovers_the_last_are_kept() {
     let paths: Vec<String> = kept.into_iter().map(|known| known.path).collect();
     let expected: Vec<String> = (19_950..20_000).map(|at| take(at).1.path.to_string()).collect();
     assert_eq!(paths, expected);
+}
+
+#[test]
+fn what_cannot_be_reported_for_long_is_kept_up_to_a_limit_without_the_oldest() {
+    let path = |at: usize| format!(".metadata.annotations.k{at}");
+    let mut unreported = Unreported::default();
+    for at in 0..50 {
+        let takes = (at * 1000..(at + 1) * 1000).map(|at| take(&path(at), "rogue")).collect();
+        unreported.add(Unreported { takes, ..Unreported::default() });
+    }
+    assert!(unreported.takes.len() < 10_000, "{}", unreported.takes.len());
+    assert_eq!(unreported.takes.last().unwrap().1.path.to_string(), path(49_999));
 }
 
 #[test]
