@@ -193,7 +193,13 @@ impl<'a> Search<'a> {
         let (mut path, mut value) = (Path::new(&[]), Some(self.object));
         for step in steps {
             let element = match (*step, value) {
-                (Step::Name(name), Some(Value::Map(_))) => PathElement::Field(self.arena.copy_text(name)),
+                (Step::Name(name), Some(Value::Map(map))) => {
+                    // Some of the server's paths have the name as Go spells it.
+                    let spelled = map.members().iter().map(|(own, _)| *own);
+                    let own =
+                        spelled.filter(|own| own.eq_ignore_ascii_case(name)).max_by_key(|own| **own == *name);
+                    PathElement::Field(own.unwrap_or_else(|| self.arena.copy_text(name)))
+                }
                 (Step::InBrackets(index), Some(Value::List(items))) => {
                     let item = index.parse().ok().and_then(|index: usize| items.get(index));
                     let Some(element) = item.and_then(|item| self.name_of(path, *item)) else { break };
@@ -223,7 +229,10 @@ impl<'a> Search<'a> {
 /// Whether a message has the name of a field as a word.
 fn is_mentioned(element: &PathElement<'_>, message: &str) -> bool {
     let PathElement::Field(name) = element else { return false };
-    message.split(|character: char| !character.is_ascii_alphanumeric()).any(|word| word == *name)
+    // A message may have the name as Go spells it.
+    message
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .any(|word| word.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
@@ -255,6 +264,19 @@ mod tests {
 
     fn in_the_way(what: &str) -> String {
         format!("Fields of other managers are in the way: {what}")
+    }
+
+    #[test]
+    fn a_field_that_the_message_spells_as_go_does_is_found() {
+        let object = json!({"spec": {"type": "NodePort", "loadBalancerSourceRanges": ["10.0.0.0/8"]}});
+        let owners = [("netteam", json!({"f:spec": {"f:loadBalancerSourceRanges": {}}}))];
+        let cause = [
+            "spec.LoadBalancerSourceRanges",
+            "FieldValueForbidden",
+            "Forbidden: may only be used when `type` is 'LoadBalancer'",
+        ];
+        let expected = in_the_way(".spec.loadBalancerSourceRanges, owned by netteam");
+        assert_eq!(obstacles(&object, &owners, cause), expected);
     }
 
     #[test]

@@ -142,9 +142,11 @@ fn name_of<'p>(element: &PathElement<'p>) -> &'p str {
     }
 }
 
-/// Whether the text of an annotation may be a copy of an object, as many tools keep one.
+/// Whether the text of an annotation may be a copy of an object, as many tools keep one: as JSON, also quoted, or as YAML.
 fn holds_an_object(text: &str) -> bool {
-    WHOLE_OBJECTS.iter().any(|start| text.trim_start().starts_with(start))
+    let start = text.trim_start().trim_start_matches(['"', '\'']);
+    WHOLE_OBJECTS.iter().any(|object| start.starts_with(object))
+        || text.lines().any(|line| line.trim_start().starts_with("kind:"))
 }
 
 fn shortened(text: &str) -> String {
@@ -254,6 +256,8 @@ mod tests {
         assert_eq!(at(LAST_APPLIED, "hunter2"), HIDDEN);
         assert_eq!(at("kapp.k14s.io/original", r#"{"kind":"Secret","data":{"a":"aHVudGVyMg=="}}"#), HIDDEN);
         assert_eq!(at("objectset.rio.cattle.io/applied", "H4sIAAAAAAAA/4yPQUvE"), HIDDEN);
+        assert_eq!(at("backup", "apiVersion: v1\nkind: Secret\nstringData: {a: hunter2}\n"), HIDDEN);
+        assert_eq!(at("backup", r#""{\"kind\": \"Secret\"}""#), HIDDEN);
         assert_eq!(at("note", "x"), r#""x""#);
     }
 

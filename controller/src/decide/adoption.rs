@@ -113,12 +113,15 @@ fn about_another_target(
     let wanted = selector?.of_child(child)?;
     let found = selecting(child, live);
     let is_same = found.as_ref().is_some_and(|found| Normal::of(found) == Normal::of(&wanted));
-    let text = |selector: &LabelSelector| selector::text(selector).filter(|text| !text.is_empty());
     (!is_same).then(|| {
-        let found = found.as_ref().and_then(text).unwrap_or_else(|| "nothing".to_owned());
-        let wanted = text(&wanted).unwrap_or_default();
+        let found = match found.as_ref().map(|found| selector::text(found).unwrap_or_default()) {
+            None => "no pods".to_owned(),
+            Some(text) if text.is_empty() => "all pods of the namespace".to_owned(),
+            Some(text) => format!("pods by {text}"),
+        };
+        let wanted = selector::text(&wanted).unwrap_or_default();
         format!(
-            "it selects pods by {found}, and this Workload's are selected by {wanted}; if that selects the pods that it is for, \
+            "it selects {found}, and this Workload's are selected by {wanted}; if that selects the pods that it is for, \
              set its selector to it, {rest}"
         )
     })

@@ -193,7 +193,7 @@ fn an_object_that_is_about_other_pods_is_not_adopted() {
     assert!(message.contains("selects pods by app=web,tier=front"), "{message}");
     assert!(message.contains("this Workload's are selected by app=web;"), "{message}");
     let message = of_service(json!({"ports": [{"port": 80}]})).unwrap();
-    assert!(message.contains("selects pods by nothing"), "{message}");
+    assert!(message.contains("selects no pods"), "{message}");
 
     let budget = |selector: Value| json!({"selector": selector, "maxUnavailable": 1});
     let of_budget = |spec| refusal_beside(applied_client_side(), ChildKind::DisruptionBudget, &spec);
@@ -202,6 +202,8 @@ fn an_object_that_is_about_other_pods_is_not_adopted() {
     assert_eq!(of_budget(budget(same)), None);
     let message = of_budget(budget(json!({"matchLabels": {"team": "shop"}}))).unwrap();
     assert!(message.contains("selects pods by team=shop"), "{message}");
+    let message = of_budget(budget(json!({}))).unwrap();
+    assert!(message.contains("selects all pods of the namespace"), "{message}");
 
     let target = |kind: &str, name: &str| json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": kind, "name": name}, "maxReplicas": 9});
     let of_autoscaler = |spec| refusal_beside(applied_client_side(), ChildKind::Autoscaler, &spec);
