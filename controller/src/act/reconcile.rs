@@ -21,7 +21,7 @@ use crate::{
     hash::digest_of,
     metrics::ReconcileOutcome,
     observe::{Inputs, Taken, WatchedWorkload},
-    report::{self, Pass, Undecodable},
+    report::{self, Pass, Unreadable},
 };
 
 /// How long a Workload that changed while its status was written waits for its own turn at most.
@@ -90,15 +90,15 @@ pub(crate) async fn reconcile(
     if now != Some(inputs.workload) {
         return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });
     }
-    match read {
-        Ok(workload) => {
-            reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
+    let problem = match read {
+        Ok(workload) if !watched.has_lost_fields().unwrap_or_else(|| report::is_lost(&workload)) => {
+            return reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await;
         }
-        Err(error) => {
-            report_unreadable(&watched, &Undecodable(error.to_string()), context).await?;
-            Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: None })
-        }
-    }
+        Ok(_) => Unreadable::Lost,
+        Err(error) => Unreadable::Undecodable(error.to_string()),
+    };
+    report_unreadable(&watched, &problem, context).await?;
+    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: None })
 }
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:
@@ -266,10 +266,10 @@ async fn apply_status(
     }
 }
 
-/// A Workload that can't be read as its author wrote it: its children stay as they are, and that is reported.
+/// A Workload whose spec Baton can't go by: its children stay as they are, and that is reported.
 async fn report_unreadable(
     watched: &WatchedWorkload,
-    problem: &Undecodable,
+    problem: &Unreadable,
     context: &Context,
 ) -> Result<(), ReconcileError> {
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
@@ -281,7 +281,7 @@ async fn report_unreadable(
         return Ok(());
     }
     let (name, namespace) = (workload.name_any(), workload.namespace());
-    warn!(name, namespace, "the Workload can't be read; its children stay as they are: {problem}");
+    warn!(name, namespace, "{problem}");
     // A newer state has its own turn.
     if apply_status(&workload, &status, context).await.map_err(ReconcileError::Status)?.is_some() {
         context.publish(&workload, &report::unreadable_event(problem)).await;

@@ -20,7 +20,7 @@ use kube::{
     },
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     digest::Digest,
@@ -37,6 +37,8 @@ pub(crate) struct WatchedWorkload {
     metadata: ObjectMeta,
     packed: Packed,
     dictionary: Arc<Dictionary>,
+    /// The digest of the spec as it was before it lost fields without an edit, if that was seen.
+    whole: Option<u64>,
     /// The phase of its handover, by its status.
     pub(crate) phase: Option<HandoverPhase>,
     /// Its contested children, by its status.
@@ -97,6 +99,7 @@ impl WatchedWorkload {
             },
             packed: dictionary.pack(text, version_of(metadata), Digest::of(text)),
             dictionary: dictionary.clone(),
+            whole: None,
             phase: status.phase(),
             contested: status.contested(),
         }
@@ -133,8 +136,49 @@ impl WatchedWorkload {
         Ok(Workload { metadata: live.meta().clone(), spec, status })
     }
 
+    /// Whether its spec lacks fields that nobody has removed; none if there was no such change since it is cached. An API server
+    /// with an older CRD doesn't return them, and any write while it has that CRD stores the Workload without them.
+    pub(crate) fn has_lost_fields(&self) -> Option<bool> {
+        self.whole.map(|whole| whole != self.spec())
+    }
+
+    /// Compares it with the version before it.
+    fn after(mut self, before: &Self) -> Self {
+        let (metadata, earlier) = (&self.metadata, &before.metadata);
+        if (&metadata.uid, metadata.generation) != (&earlier.uid, earlier.generation) {
+            return self;
+        }
+        self.whole = before.whole;
+        if self.whole.is_none()
+            && self.spec() != before.spec()
+            && self.lacks_fields_of(before).unwrap_or(true)
+        {
+            self.whole = Some(before.spec());
+        }
+        self
+    }
+
+    fn lacks_fields_of(&self, before: &Self) -> Result<bool, serde_json::Error> {
+        let spec = |of: &Self| serde_json::from_str(of.live()?.spec_text().unwrap_or("null"));
+        Ok(lacks_fields(&spec(self)?, &spec(before)?))
+    }
+
     fn live(&self) -> Result<LiveObject, serde_json::Error> {
         LiveObject::from_text(self.dictionary.unpack(&self.packed))
+    }
+}
+
+/// Whether a field, at any depth, isn't there any more.
+fn lacks_fields(now: &Value, before: &Value) -> bool {
+    match (now, before) {
+        (Value::Object(now), Value::Object(before)) => {
+            before.iter().any(|(name, before)| now.get(name).is_none_or(|now| lacks_fields(now, before)))
+        }
+        (Value::Array(now), Value::Array(before)) => {
+            now.iter().zip(before).any(|(now, before)| lacks_fields(now, before))
+        }
+        (Value::Null, Value::Object(_)) => true,
+        _ => false,
     }
 }
 
@@ -277,7 +321,11 @@ impl Workloads {
         {
             return None;
         }
-        let is_same = cached.is_some_and(|cached| cached.packed.digest == workload.packed.digest);
+        let is_same = cached.as_ref().is_some_and(|cached| cached.packed.digest == workload.packed.digest);
+        let workload = match cached {
+            Some(cached) => workload.after(&cached),
+            None => workload,
+        };
         writer.apply_watcher_event(&Event::Apply(workload));
         (!is_same).then_some(which)
     }
@@ -296,7 +344,7 @@ impl Workloads {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -319,6 +367,42 @@ mod tests {
             },
         });
         serde_json::from_str(&object.to_string()).unwrap()
+    }
+
+    /// Whether the cache takes fields for lost after it was fed with these specs and their generations.
+    fn has_lost_fields(specs: &[(i64, &Value)]) -> Option<bool> {
+        let cache = Workloads::new();
+        let mut feed = cache.feed(None);
+        for (version, (generation, spec)) in (1..).zip(specs) {
+            let mut object = serde_json::to_value(delivered(version, spec).meta()).unwrap();
+            object["generation"] = json!(generation);
+            let object = json!({"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": object, "spec": spec});
+            feed(Event::Apply(serde_json::from_str(&object.to_string()).unwrap()));
+        }
+        cache.store.state().remove(0).has_lost_fields()
+    }
+
+    #[test]
+    fn a_spec_that_lost_fields_is_held_until_its_author_writes_it() {
+        let whole =
+            json!({"replicas": 1, "template": {}, "service": {"ports": [{"port": 80, "name": "http"}]}});
+        let less = json!({"replicas": 1, "template": {}});
+        let mut inner = whole.clone();
+        inner["service"]["ports"][0].as_object_mut().unwrap().remove("name");
+        for (specs, has_lost) in [
+            (vec![(1, &whole), (1, &less)], Some(true)),
+            (vec![(1, &whole), (1, &inner)], Some(true)),
+            (vec![(1, &whole), (1, &less), (1, &less)], Some(true)),
+            // Its author removed them, or has confirmed that they are gone.
+            (vec![(1, &whole), (2, &less)], None),
+            (vec![(1, &whole), (1, &less), (2, &less)], None),
+            // It was only returned by an older CRD.
+            (vec![(1, &whole), (1, &less), (1, &whole)], Some(false)),
+            // A newer CRD has more defaults.
+            (vec![(1, &less), (1, &whole)], None),
+        ] {
+            assert_eq!(has_lost_fields(&specs), has_lost, "{specs:?}");
+        }
     }
 
     fn watched(spec: &Value) -> WatchedWorkload {

@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-use super::{Pass, Undecodable, limits, planned::summary, unreadable::UNDECODABLE};
+use super::{Pass, Unreadable, limits, planned::summary};
 use crate::{
     cut::few,
     decide::{
@@ -83,15 +83,15 @@ fn still_ready<'a>(
     previous.iter().find(was_ready).filter(|_| unseen)
 }
 
-/// The conditions of a Workload that can't be read. Those about its handover stay.
+/// The conditions of a Workload whose spec Baton can't go by. Those about its handover stay.
 pub(super) fn unreadable(
-    problem: &Undecodable,
+    problem: &Unreadable,
     generation: Option<i64>,
     previous: &[Condition],
     now: Timestamp,
 ) -> Vec<Condition> {
-    let reason = UNDECODABLE;
-    let not_read = "the spec can't be read; see Applied";
+    let reason = problem.reason();
+    let not_read = "what the spec asks for isn't known; see Applied";
     let drafts = [
         ConditionDraft::unknown(condition::READY, reason, not_read),
         ConditionDraft::new(condition::APPLIED, false, reason, problem.to_string()),

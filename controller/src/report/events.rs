@@ -11,7 +11,7 @@ use kube::{
     runtime::events::{Event, EventType},
 };
 
-use super::{Pass, Undecodable, takeovers::news, unreadable::UNDECODABLE};
+use super::{Pass, Unreadable, takeovers::news};
 use crate::{
     cut::{cut, few},
     decide::{
@@ -105,8 +105,8 @@ pub fn events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus, n
 }
 
 /// The Event for a Workload that can't be read.
-pub fn unreadable_event(problem: &Undecodable) -> Event {
-    warning(UNDECODABLE, "Read", problem.to_string())
+pub fn unreadable_event(problem: &Unreadable) -> Event {
+    warning(problem.reason(), "Read", problem.to_string())
 }
 
 /// The Event for a Workload of which the API server may have dropped fields: why, and what to do. No condition says it, because a

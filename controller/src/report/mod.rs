@@ -15,7 +15,7 @@ use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
 pub use events::{events, outdated_crd_event, put_last_event, unreadable_event};
 pub use status::{status, unreadable};
-pub use unreadable::Undecodable;
+pub use unreadable::{Unreadable, is_lost};
 
 use crate::decide::{
     child::ChildKind,

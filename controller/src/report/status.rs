@@ -9,7 +9,7 @@ use k8s_openapi::api::{apps::v1::DeploymentStatus, core::v1::ServiceSpec};
 use kube::ResourceExt;
 
 use super::{
-    Pass, Tried, Undecodable,
+    Pass, Tried, Unreadable,
     conditions::{self, conditions, seconds},
     limits::{limited, managers},
     planned::planned,
@@ -54,7 +54,7 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
 pub fn unreadable(
     generation: Option<i64>,
     previous: &WorkloadStatus,
-    problem: &Undecodable,
+    problem: &Unreadable,
     now: Timestamp,
 ) -> WorkloadStatus {
     limited(WorkloadStatus {

@@ -13,6 +13,7 @@ use kube::{
 use serde_json::json;
 
 use crate::skew::{
+    a_spec_that_was_stored_under_an_older_crd_is_held,
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other,
     under_an_older_crd_nothing_is_written, while_the_crd_cannot_be_read_nothing_is_written,
 };
@@ -92,6 +93,7 @@ async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_reported(cluste
     what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(&scene).await;
     under_an_older_crd_nothing_is_written(&scene.cluster).await;
     while_the_crd_cannot_be_read_nothing_is_written(&scene.cluster).await;
+    a_spec_that_was_stored_under_an_older_crd_is_held(&scene.cluster).await;
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
 }
 

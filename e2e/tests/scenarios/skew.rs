@@ -176,6 +176,39 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     assert_eq!(stage.events("OutdatedCRD").await.len(), 1);
 }
 
+/// A Workload that is written under an older CRD loses its Service for good. That isn't what its author wants: the Service stays,
+/// also after a restart, until the manifest is applied again.
+pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster) {
+    let stage = Older::start(cluster, "lost", |_| Action::Forward).await;
+    let (spec, service) = stage.objects().await;
+    stage.make_older().await;
+    let labelled = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
+    stage.workloads.patch("web", &PatchParams::default(), &labelled).await.unwrap();
+    stage.make_complete().await;
+    let is_reported = async || {
+        let workload = stage.workloads.get("web").await.unwrap();
+        assert!(workload.spec.service.is_none(), "the server has dropped it");
+        let conditions = workload.status.unwrap_or_default().conditions;
+        let is_lost = |one: &Condition| one.type_ == "Applied" && one.reason == "SpecLost";
+        if conditions.iter().any(is_lost) { Ok(()) } else { Err(conditions) }
+    };
+    eventually("the loss to be reported", is_reported).await;
+    stage.event("SpecLost", "Apply the manifest again").await;
+    let touched = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
+    stage.deployments.patch("web", &PatchParams::default(), &touched).await.unwrap();
+
+    stage.operator.stop().await.unwrap();
+    let _operator = Operator::start(cluster, stage.options.clone()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(stage.objects().await.1, service, "the Service is the same");
+    is_reported().await.unwrap();
+
+    let again = Patch::Merge(json!({"spec": spec}));
+    stage.workloads.patch("web", &PatchParams::default(), &again).await.unwrap();
+    stage.is_applied().await;
+    assert_eq!(stage.objects().await, (spec, service));
+}
+
 /// A server that is starting or overloaded doesn't show its schemas: Baton waits.
 pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) {
     for code in [429, 500, 503] {
@@ -279,13 +312,17 @@ impl Older {
         let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
         let web = serde_json::from_value(web(&spec)).unwrap();
         stage.workloads.create(&PostParams::default(), &web).await.unwrap();
+        stage.is_applied().await;
+        stage
+    }
+
+    async fn is_applied(&self) {
         eventually("the children to be applied", async || {
-            let conditions = stage.workloads.get("web").await.unwrap().status.unwrap_or_default().conditions;
+            let conditions = self.workloads.get("web").await.unwrap().status.unwrap_or_default().conditions;
             let is_so = |condition: &Condition| condition.type_ == "Applied" && condition.status == "True";
             if conditions.iter().any(is_so) { Ok(()) } else { Err(conditions) }
         })
         .await;
-        stage
     }
 
     /// Takes the Service out of the CRD, with the rule about it.
