@@ -7,6 +7,9 @@
 //! another manager took it over, or removed it, in between. From then on the object is paused after each such write, for a
 //! time that doubles up to [`LONGEST_PAUSE`]: however fast the other manager is, the writes are bounded. Contention is over
 //! when the field stays set for twice the longest time that the other manager has needed so far.
+//!
+//! Of an object, [`MOST_FIELDS`] are counted one by one, and all others together as the object itself, with the path `.`: however
+//! many fields another manager takes, what is remembered is limited.
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +27,9 @@ pub const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 const SHORTEST_CALM: Duration = Duration::from_secs(10);
 /// A field that is taken over again after a longer time than this isn't contested.
 const MEMORY: Duration = Duration::from_mins(10);
+
+/// How many fields of an object are counted one by one.
+pub const MOST_FIELDS: usize = 1_000;
 
 const UNKNOWN: &str = "an unknown manager";
 
@@ -147,9 +153,15 @@ impl<K: Clone + Ord> Contention<K> {
         let was_edited = object.generation != generation;
         object.generation = generation;
         // Several managers may own one field: it is corrected once all the same.
-        let fields: BTreeMap<FieldPath, Option<String>> =
-            fields.into_iter().map(|field| (field.path, field.from)).collect();
-        for (path, from) in fields {
+        let mut corrected = BTreeMap::new();
+        let mut room = MOST_FIELDS.saturating_sub(object.fields.len());
+        for Correction { path, from } in fields {
+            let is_new = !object.fields.contains_key(&path) && !corrected.contains_key(&path);
+            let path = if is_new && room == 0 { FieldPath::spelled(".") } else { path };
+            room -= usize::from(is_new && room > 0);
+            corrected.insert(path, from);
+        }
+        for (path, from) in corrected {
             let rounds = object.fields.entry(path).or_insert(Rounds {
                 manager: None,
                 count: 0,
@@ -318,6 +330,21 @@ mod tests {
             assert!(contention.paused(1, now).is_empty());
             now += MEMORY + Duration::from_secs(1);
         }
+    }
+
+    #[test]
+    fn what_is_remembered_of_very_many_fields_is_limited() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for _ in 0..THRESHOLD {
+            let many = (0..3 * MOST_FIELDS).map(|number| taken(&format!(".spec.f{number}"), "rogue"));
+            contention.corrected(WEB, 1, many, now);
+        }
+        let contested = contention.contested(now);
+        assert_eq!(contested.len(), MOST_FIELDS + 1);
+        assert_eq!(contested[0].path.as_str(), ".", "all others");
+        assert!(contested.iter().all(|field| field.count == THRESHOLD));
+        contention.corrected(WEB, 1, [taken(IMAGE, "rogue")], now);
+        assert_eq!(contention.contested(now)[0].count, THRESHOLD + 1, "one that comes later is one of them");
     }
 
     #[test]

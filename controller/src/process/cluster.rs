@@ -12,7 +12,10 @@ use kube::{
 };
 use tower::{BoxError, util::BoxService};
 
-use super::election::{Leadership, fence_layer};
+use super::{
+    election::{Leadership, fence_layer},
+    lists,
+};
 use crate::metrics::Metrics;
 
 /// What carries the requests of a client.
@@ -47,10 +50,10 @@ impl Cluster {
         Self(Connection::Client(client))
     }
 
-    /// A client whose requests are counted, and that writes only while this process leads.
+    /// A client whose requests are counted, that writes only while this process leads, and whose lists take turns.
     pub(super) fn fenced(&self, metrics: &Metrics, leadership: Option<Leadership>) -> kube::Result<Client> {
         let counted = self.builder()?.with_layer(&metrics.request_layer());
-        Ok(counted.with_layer(&fence_layer(leadership)).build())
+        Ok(lists::in_turns(counted.with_layer(&fence_layer(leadership)).build()))
     }
 
     /// A client without the fence: for the requests of a replica that doesn't lead.

@@ -6,6 +6,7 @@ mod admin;
 pub mod cli;
 mod cluster;
 pub mod election;
+mod lists;
 mod logs;
 mod operator;
 mod passes;

@@ -33,8 +33,7 @@ use super::{
 };
 use crate::decide::{child::ChildKind, snapshot::Snapshot};
 
-/// How many objects a response to a list has at most. Anyone may make objects of 1.5 MB that Baton has to read once, such as
-/// HorizontalPodAutoscalers, and a response takes four times its size while it is read.
+/// How many objects a response to a list has at most.
 pub(crate) const PAGE: u32 = 10;
 
 /// The namespaces and the shard of Baton's Workloads.
