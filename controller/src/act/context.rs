@@ -16,7 +16,7 @@ use kube::{
     api::ListParams,
     runtime::events::{Event, Recorder, Reporter},
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tracing::warn;
 
 use super::{
@@ -34,7 +34,7 @@ use crate::{
     },
     lock::lock,
     metrics::Metrics,
-    observe::{PAGE, Stores, WorkloadCrd, workloads_in},
+    observe::{PAGE, Stores, WatchedWorkload, WorkloadCrd, workloads_in},
 };
 
 /// What every pass shares.
@@ -52,6 +52,8 @@ pub(crate) struct Context {
     queue: Mutex<Queue>,
     /// Notified when a pass gives its slot back.
     free: Notify,
+    /// How much more large passes may read, in bytes of text.
+    room: Semaphore,
     pub(crate) turns: Turns,
     /// Counts how often every Workload was to be reconciled again.
     rounds: AtomicU64,
@@ -62,6 +64,12 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// How long a pass keeps its slot while it waits for a response.
 const SLOW: Duration = Duration::from_millis(500);
+
+/// How much all passes that read more than [`LARGE`] may read at the same time, in bytes of text. In memory it becomes up to thirty
+/// times as much.
+const ROOM: u32 = 2 << 20;
+/// A pass that reads less than this doesn't wait for room.
+const LARGE: usize = 64 << 10;
 
 impl Context {
     /// Gives each request this long, and signs Events with the name of its pod if it has one.
@@ -89,6 +97,7 @@ impl Context {
             pace: Mutex::new(pace),
             queue: Mutex::new(queue),
             free: Notify::new(),
+            room: Semaphore::new(ROOM as usize),
             turns,
             rounds: AtomicU64::default(),
         }
@@ -133,6 +142,14 @@ impl Context {
             self.queue(|queue| queue.goes_on(&workload));
             response
         }
+    }
+
+    /// Waits until there is room for what a pass for this Workload reads, if that is large. It is free again when this is dropped.
+    pub(super) async fn room_for(&self, workload: &WatchedWorkload) -> Option<SemaphorePermit<'_>> {
+        let size = Some(self.stores.size_of(workload)).filter(|size| *size > LARGE)?;
+        let share = u32::try_from(size).unwrap_or(ROOM).min(ROOM);
+        // It is never closed, so there is no error.
+        self.patiently(key(workload), self.room.acquire_many(share)).await.ok()
     }
 
     /// Waits until there is something to see and something to predict with.

@@ -67,6 +67,7 @@ pub(crate) async fn reconcile(
     if let Some(next) = context.record(&*watched, |record| record.is_at_rest(seen, now())) {
         return Ok(Passed { outcome: None, next });
     }
+    let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
     let read = watched.read();
     if let Ok(workload) = &read
@@ -85,7 +86,7 @@ pub(crate) async fn reconcile(
             return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next });
         }
     }
-    // While the pass waited for that, the Workload may have been listed again.
+    // While the pass waited, the Workload may have changed, or have been listed again.
     let now = context.stores.workload(&*watched).map(|now| context.stores.inputs_of(&now).workload);
     if now != Some(inputs.workload) {
         return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });

@@ -155,6 +155,11 @@ impl Families {
         self.with(of, |family| family.digests())
     }
 
+    /// How many bytes the children of a Workload have as text.
+    pub(super) fn size(&self, of: &FamilyName) -> usize {
+        self.with(of, |family| family.children.iter().flatten().map(Packed::size).sum())
+    }
+
     /// Waits, up to the limit, for a newer version of a child that satisfies this. If none does, returns the newest; none if there is
     /// no newer one.
     pub(super) async fn newer(

@@ -49,6 +49,11 @@ impl Dictionary {
 }
 
 impl Packed {
+    /// How many bytes its text has.
+    pub(super) fn size(&self) -> usize {
+        self.length as usize
+    }
+
     /// Whether this version replaces it: it is newer, or the same one from a list. A listed object may differ at the same version,
     /// because the API server returns it by its current CRD.
     pub(super) fn is_older_than(&self, version: u64, is_listed: bool) -> bool {

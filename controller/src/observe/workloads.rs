@@ -115,6 +115,11 @@ impl WatchedWorkload {
         digest_of(self.packed.digest)
     }
 
+    /// How many bytes it has as text.
+    pub(super) fn size(&self) -> usize {
+        self.packed.size()
+    }
+
     /// The digest of its spec.
     pub(crate) fn spec(&self) -> u64 {
         self.packed.digest.spec

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -13,10 +13,13 @@ use baton_testbed::{Action, Cluster, Proxy, eventually};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::ListParams;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-scenarios! { slow_responses_in_one_namespace_do_not_delay_another }
+scenarios! {
+    slow_responses_in_one_namespace_do_not_delay_another,
+    large_passes_take_turns_and_delay_no_small_one,
+}
 
 /// Several times as many as have a pass at the same time.
 const SLOW: usize = 64;
@@ -85,4 +88,58 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
         assert!(took < SOON, "the edit was applied after {took:?}");
         sleep(Duration::from_secs(4)).await;
     }
+}
+
+/// All at the same time would take more memory than an operator has.
+async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
+    const LARGE: usize = 8;
+    let (large, other) =
+        (Place::new(&cluster, "large").await.unwrap(), Place::new(&cluster, "small").await.unwrap());
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let writes = Arc::new(AtomicUsize::new(0));
+    let (delays, sent) = (is_slow.clone(), writes.clone());
+    let deployments = format!("/apis/apps/v1/namespaces/{}/deployments/", large.ns());
+    let proxy = Proxy::start(&cluster, move |request| {
+        let is_large = request.write.is_some() && request.path.starts_with(&deployments);
+        if is_large && delays.load(Ordering::Relaxed) {
+            sent.fetch_add(1, Ordering::Relaxed);
+            Action::Delay(Duration::from_secs(8))
+        } else {
+            Action::Forward
+        }
+    })
+    .await
+    .unwrap();
+    let options = OperatorOptions {
+        namespace: Some(format!("{},{}", large.ns(), other.ns())),
+        by_way_of: Some(proxy.route()),
+        ..OperatorOptions::default()
+    };
+    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let annotations: Map<String, Value> = (0..20_000).map(|at| (format!("k{at:05}"), "1".into())).collect();
+    let apply_large = async |image: &'static str| {
+        for number in 0..LARGE {
+            let template = json!({"spec": {"containers": [{"name": "app", "image": image}]}});
+            let spec =
+                json!({"replicas": 0, "deployment": {"annotations": annotations}, "template": template});
+            large.apply_as("user", &workload(&format!("w{number}"), &spec)).await.unwrap();
+        }
+    };
+    apply_large("app:1").await;
+    apply(&other, "web", "app:1").await;
+    run(&large, LARGE, "app:1").await;
+    run(&other, 1, "app:1").await;
+
+    is_slow.store(true, Ordering::Relaxed);
+    apply_large("app:2").await;
+    sleep(Duration::from_secs(3)).await;
+    let at_once = writes.load(Ordering::Relaxed);
+    assert!((1..=LARGE / 2).contains(&at_once), "{at_once} large Deployments are written at the same time");
+    let begun = Instant::now();
+    apply(&other, "web", "app:2").await;
+    run(&other, 1, "app:2").await;
+    let took = begun.elapsed();
+    assert!(took < SOON, "the edit was applied after {took:?}");
+    is_slow.store(false, Ordering::Relaxed);
+    run(&large, LARGE, "app:2").await;
 }

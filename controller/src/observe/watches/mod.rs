@@ -141,6 +141,11 @@ impl Stores {
         Inputs { workload: workload.digest(), around: self.families.digests(&family_of(workload)) }
     }
 
+    /// How many bytes of text a pass for this Workload would read.
+    pub(crate) fn size_of(&self, workload: &WatchedWorkload) -> usize {
+        workload.size() + self.families.size(&family_of(workload))
+    }
+
     /// The cached Workload, if there is one.
     pub(crate) fn workload(&self, which: &impl ResourceExt) -> Option<Arc<WatchedWorkload>> {
         let FamilyName { namespace, name } = family_of(which);
