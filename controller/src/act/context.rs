@@ -65,6 +65,9 @@ const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// How long a pass keeps its slot while it waits for a response.
 const SLOW: Duration = Duration::from_millis(500);
 
+/// How long a pass waits until an Event is stored.
+const EVENT_WITHIN: Duration = Duration::from_secs(5);
+
 /// How much all passes that read more than [`LARGE`] may read at the same time, in bytes of text. In memory it becomes up to thirty
 /// times as much.
 const ROOM: u32 = 2 << 20;
@@ -219,7 +222,7 @@ impl Context {
         // of changes, and rarely do.
         self.write_comes().await;
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-        let published = bounded(self.limit, recorder.publish(event, &reference));
+        let published = bounded(self.limit.min(EVENT_WITHIN), recorder.publish(event, &reference));
         if let Err(error) = self.patiently(key(workload), published).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }

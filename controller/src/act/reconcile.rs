@@ -242,7 +242,8 @@ async fn publish(events: Vec<Event>, workload: &Workload, context: &Context) {
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
-/// Returns the digest of the Workload with this status; none if the Workload has changed meanwhile, or is gone.
+/// Returns the digest of the Workload with this status; none if the Workload has changed meanwhile, or is gone. It is an error if
+/// that is so again and again.
 async fn apply_status(
     workload: &Workload,
     status: &WorkloadStatus,
@@ -261,8 +262,14 @@ async fn apply_status(
     let target = Target::of(workload, &()).subresource("status");
     let request = Request::apply(target, intent, FIELD_MANAGER, true, &guard);
     match context.send(&request).await {
-        Ok(response) => Ok(response.map(|live| context.stores.take_workload(&live))),
-        Err(error) if error.of_write(&request) == Failure::Stale => Ok(None),
+        Ok(response) => {
+            context.record(workload, WorkloadPace::status_is_stored);
+            Ok(response.map(|live| context.stores.take_workload(&live)))
+        }
+        Err(error) if error.of_write(&request) == Failure::Stale => {
+            let is_stuck = context.record(workload, WorkloadPace::status_is_stale);
+            if is_stuck { Err(error) } else { Ok(None) }
+        }
         Err(error) => Err(error),
     }
 }

@@ -46,6 +46,9 @@ const AWAITS_FOR: Duration = Duration::from_secs(10);
 /// How long a new Workload's Deployment waits at most for what others have beside theirs.
 const LETS_NEWCOMERS_FIRST_FOR: Duration = Duration::from_secs(5);
 
+/// How often in a row a status may be about a Workload that has changed, before that counts as a failure.
+const MOST_STALE_STATUSES: u32 = 8;
+
 /// What is remembered of all Workloads.
 #[derive(Debug)]
 pub struct Pace {
@@ -72,6 +75,8 @@ pub struct WorkloadPace {
     pub unreported: Unreported,
     /// How many passes in a row ended early.
     failed_passes: u32,
+    /// How many statuses in a row were about a Workload that had changed.
+    stale_statuses: u32,
     /// The last spec: its generation, and its digest.
     spec: Option<(i64, u64)>,
     is_recalled: bool,
@@ -200,6 +205,7 @@ impl WorkloadPace {
             resync,
             unreported: Unreported::default(),
             failed_passes: 0,
+            stale_statuses: 0,
             spec: None,
             is_recalled: false,
             is_outdated: false,
@@ -270,6 +276,17 @@ impl WorkloadPace {
         }
         self.contention.corrected(child, generation, fields, now);
         self.contention.paused(generation, now).contains(&child)
+    }
+
+    /// The status was written.
+    pub fn status_is_stored(&mut self) {
+        self.stale_statuses = 0;
+    }
+
+    /// The status wasn't written, because the Workload had changed; whether that is so again and again.
+    pub fn status_is_stale(&mut self) -> bool {
+        self.stale_statuses += 1;
+        self.stale_statuses >= MOST_STALE_STATUSES
     }
 
     /// A pass has ended with a report.
@@ -481,6 +498,16 @@ mod tests {
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
         record.pass_ended();
         assert_eq!(record.pass_failed(), SECOND);
+    }
+
+    #[test]
+    fn a_status_that_is_always_too_late_is_a_failure() {
+        let mut record = record(Instant::now());
+        let mut failures = || (0..10).filter(|_| record.status_is_stale()).count();
+        assert_eq!(failures(), 3);
+        assert_eq!(failures(), 10);
+        record.status_is_stored();
+        assert!(!record.status_is_stale());
     }
 
     #[test]
