@@ -5,7 +5,7 @@
 //! is cached by the digest of its token.
 //!
 //! A client with invented tokens can load the API server only so much: few are reviewed at the same time, and few in a second. A
-//! token that was good before is reviewed whatever others send, so invented ones keep no scraper out that has been here.
+//! token that was good before has turns of its own, so invented ones keep no scraper out that has been here, however slow they are.
 
 use std::{
     collections::HashMap,
@@ -31,7 +31,8 @@ use crate::{causes::with_causes, lock::lock};
 
 /// How long both reviews may take together: less than Prometheus waits for a scrape.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How many tokens are reviewed at the same time, so that clients with random tokens can't load the API server.
+/// How many tokens are reviewed at the same time, so that clients with random tokens can't load the API server; and how many of those
+/// that were good before.
 const AT_ONCE: usize = 4;
 /// How long a verdict holds. A refusal is short, for a client that just got the permission.
 const ALLOWED_FOR: Duration = Duration::from_mins(1);
@@ -84,6 +85,8 @@ struct State {
     verdicts: Mutex<Verdicts>,
     budget: Mutex<Budget>,
     turns: Semaphore,
+    /// The turns of tokens that were good before.
+    turns_of_known: Semaphore,
     /// Whether the last review failed, so that a failure is logged once and not at each scrape.
     fails: AtomicBool,
 }
@@ -95,6 +98,7 @@ impl Reviewer {
             verdicts: Mutex::default(),
             budget: Mutex::default(),
             turns: Semaphore::new(AT_ONCE),
+            turns_of_known: Semaphore::new(AT_ONCE),
             fails: AtomicBool::new(false),
         };
         Self { client, audience: audience.map(Arc::from), state: Arc::new(state) }
@@ -114,9 +118,10 @@ impl Reviewer {
         if !was_good && !lock(&self.state.budget).spend(now) {
             return Err(Unreviewed::TooMany);
         }
+        let turns = if was_good { &self.state.turns_of_known } else { &self.state.turns };
         let reviewed = bounded(LIMIT, async {
             // It is never closed, so there is no error.
-            let _turn = self.state.turns.acquire().await;
+            let _turn = turns.acquire().await;
             self.review(token).await
         });
         match reviewed.await {
@@ -245,8 +250,14 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
+    use std::{convert::Infallible, future::pending};
+
     use axum::http::HeaderValue;
-    use serde_json::json;
+    use futures::future::{join_all, select};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tokio::time::timeout;
+    use tower::service_fn;
 
     use super::*;
 
@@ -335,6 +346,37 @@ mod tests {
         assert!(verdicts.get(&good, later).is_none() && verdicts.was_good(&good), "reviewed before others");
         verdicts.insert(good, Verdict::Denied, later);
         assert!(!verdicts.was_good(&good));
+    }
+
+    #[tokio::test]
+    async fn slow_reviews_of_invented_tokens_do_not_delay_a_token_that_was_good() {
+        let respond = async |request: http::Request<Body>| {
+            let body = request.into_body().collect_bytes().await.unwrap();
+            let mut review: Value = serde_json::from_slice(&body).unwrap();
+            if review["spec"]["token"].as_str().is_some_and(|token| token != "good") {
+                pending::<()>().await;
+            }
+            review["status"] =
+                json!({"authenticated": true, "user": {"username": "prometheus"}, "allowed": true});
+            Ok::<_, Infallible>(http::Response::new(Body::from(review.to_string().into_bytes())))
+        };
+        let client = Client::new(service_fn(move |request| Box::pin(respond(request))), "default");
+        let reviewer = Reviewer::new(client, None);
+        let verdict = async |token: String| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+            reviewer.verdict(&headers).await
+        };
+        let expired = Instant::now().checked_sub(ALLOWED_FOR).unwrap();
+        lock(&reviewer.state.verdicts).insert(TokenDigest::of("good"), Verdict::Allowed, expired);
+
+        let invented = join_all((0..AT_ONCE).map(|number| verdict(format!("invented-{number}"))));
+        let good = timeout(LIMIT / 2, verdict("good".to_owned()));
+        let (invented, good) = (std::pin::pin!(invented), std::pin::pin!(good));
+        let futures::future::Either::Right((verdict, _)) = select(invented, good).await else {
+            panic!("the reviews of invented tokens ended first");
+        };
+        assert_eq!(verdict, Ok(Ok(Verdict::Allowed)));
     }
 
     #[test]
