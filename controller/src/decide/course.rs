@@ -13,7 +13,8 @@ use baton_apply::{
     ApiError, Effect, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas, Take, Tries,
     Verdict, contention::Correction,
 };
-use baton_crd::WorkloadStatus;
+use baton_crd::{WorkloadStatus, labels};
+use baton_merge::fieldpath::{Path, PathElement::Field};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
@@ -37,6 +38,10 @@ const MOST_PLANS: usize = 10;
 
 /// How often in a row a child may have changed between being read and being written, before it is left alone for a while.
 const MOST_STALE: u32 = 8;
+
+/// The annotation of a suspended Deployment with the replica count to restore.
+const TO_RESUME: Path<'static> =
+    Path::new(&[Field("metadata"), Field("annotations"), Field(labels::REPLICAS_BEFORE_SUSPEND)]);
 
 /// What is said to be taken where an object was deleted.
 const WHOLE_OBJECT: &str = "the object itself";
@@ -538,7 +543,7 @@ impl Course {
                 result = Some(self.failed(child, ChildResult::Failed(with_causes(error))));
             }
         }
-        let corrections = corrections(&step, &effects);
+        let corrections = corrections(&step, before.as_ref(), &effects);
         let takes = effects.takes;
         self.record.takes.extend(takes.iter().map(|take| (child, take.clone())));
         Some(Ended { step, write, outcome, takes, corrections, result })
@@ -610,7 +615,7 @@ pub(super) fn is_end_of_handover(take: &Take) -> bool {
 }
 
 /// What a write has corrected: fields that were taken over, and fields that were changed while they had no owner.
-fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
+fn corrections(step: &Step, before: Option<&LiveObject>, effects: &Effects) -> Vec<Correction> {
     if effects.sets.is_empty() && effects.takes.is_empty() {
         return Vec::new();
     }
@@ -619,11 +624,19 @@ fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
         // An object that goes again and again is one thing, not the many fields in it.
         step if step.creates() => vec![FieldPath::spelled(WHOLE_OBJECT)],
         _ => {
-            // The replica count has its own way back, of which setting it is the last step.
+            // The replica count has its own way back, of which setting it is the last step. The count to restore follows one that
+            // another manager has set.
             let replicas = FieldPath::from(REPLICAS);
+            let follows = before.is_some_and(|live| {
+                live.annotations().contains_key(labels::REPLICAS_BEFORE_SUSPEND)
+                    && live.number(&["spec", "replicas"]).is_some_and(|count| count > 0)
+            });
+            let followed = FieldPath::from(TO_RESUME);
             let also_taken: HashSet<&FieldPath> = effects.takes.iter().map(|take| &take.path).collect();
-            let sets = effects.sets.iter().filter(|path| **path != replicas && !also_taken.contains(path));
-            sets.cloned().collect()
+            let is_correction = |path: &&FieldPath| {
+                **path != replicas && !also_taken.contains(path) && !(follows && **path == followed)
+            };
+            effects.sets.iter().filter(is_correction).cloned().collect()
         }
     };
     taken.chain(set.into_iter().map(|path| Correction { path, from: None })).collect()

@@ -15,7 +15,7 @@ use super::{
     adoption::{self, AdoptionStep},
     child::ChildKind,
     intent::{self, Intent, IntentError, Selector},
-    replicas::{Autoscaler, Move, REPLICAS, Wanted, temporary_owners},
+    replicas::{Autoscaler, Move, REPLICAS, Wanted, first_number, temporary_owners},
     snapshot::{Snapshot, wanted_replicas, wants},
 };
 use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
@@ -115,17 +115,19 @@ impl Step {
         let Some(live) = seen.own(self.child()) else { return Vec::new() };
         match self {
             Self::ReleaseScale(release) => {
-                // Taking the count back from a wanted autoscaler is no takeover; overwriting a scale of a fixed count is.
+                // Taking the count back from a wanted autoscaler is no takeover; overwriting a scale of a fixed or suspended count is.
                 let before =
                     seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
-                if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
+                let was_batons = |phase| matches!(phase, HandoverPhase::Fixed | HandoverPhase::Suspended);
+                if !before.is_some_and(|before| was_batons(before.phase)) {
                     return Vec::new();
                 }
+                let number = first_number(wanted_replicas(&seen.workload), None);
                 let take = |manager: &String| Take {
                     path: REPLICAS.into(),
                     manager: manager.clone(),
                     old: seen.replicas().map(|replicas| replicas.count.to_string()),
-                    new: seen.workload.spec.replicas.map(|number| number.to_string()),
+                    new: number.map(|number| number.to_string()),
                 };
                 release.managers.iter().map(take).collect()
             }

@@ -198,6 +198,19 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
     }
 }
 
+/// What has to come before this change of the phase; none if it has begun.
+fn keeps_from_handover(pass: &Pass, from: HandoverPhase, to: HandoverPhase) -> Option<&'static str> {
+    let was_batons = matches!(from, HandoverPhase::Fixed | HandoverPhase::Suspended);
+    let is_contested = pass.contested().iter().any(|contested| contested.key == ChildKind::Deployment);
+    if pass.seen.workload.spec.mode != Mode::Enforce {
+        Some("spec.mode to be Enforce")
+    } else if was_batons && to == HandoverPhase::TakingBack && is_contested {
+        Some("the end of a pause, see the condition Contested")
+    } else {
+        None
+    }
+}
+
 /// Who owns the replica count after the pass, by the handover's state machine.
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
     let previous = previous.replica_ownership.as_ref();
@@ -223,12 +236,12 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     if in_vain.is_some() && phase != HandoverPhase::AutoscalerConflict {
         (phase, waiting_for) = (HandoverPhase::AutoscalerConflict, in_vain);
     }
-    // A mode that writes nothing begins no handover.
+    // A mode that writes nothing begins no handover, and neither does a pause before a count that is Baton's is corrected.
     let begins_a_way = matches!(phase, HandoverPhase::HandoverPending | HandoverPhase::TakingBack);
     if let Some(before) = previous.filter(|before| begins_a_way && before.phase != phase)
-        && pass.seen.workload.spec.mode != Mode::Enforce
+        && let Some(awaited) = keeps_from_handover(pass, before.phase, phase)
     {
-        (phase, waiting_for) = (before.phase, Some("spec.mode to be Enforce".to_owned()));
+        (phase, waiting_for) = (before.phase, Some(awaited.to_owned()));
     }
     let before = previous.filter(|before| before.owner == owner && before.phase == phase);
     Some(ReplicaOwnership {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crate::common::{
     child,
-    cluster::{apply, earlier, enforced, object, response, schemas},
+    cluster::{apply, corrected, earlier, enforced, object, response, schemas},
     deployment_owned_by, live, seen, workload,
 };
 use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
@@ -15,8 +15,8 @@ use baton_controller::decide::{
     replicas::{Autoscaler, Scales},
     snapshot::{Snapshot, shard_of},
 };
-use baton_crd::{Workload, WorkloadStatus, labels};
-use kube::{Resource as _, core::Status};
+use baton_crd::{HandoverPhase, Workload, WorkloadStatus, labels};
+use kube::{Resource as _, ResourceExt as _, core::Status};
 use serde_json::{Value, json};
 
 /// A pass for a Workload with an autoscaler, while these managers own the replica count in the cache.
@@ -162,6 +162,54 @@ fn a_field_that_is_taken_back_is_a_correction_from_its_manager() {
     let correction = Correction { path: takes[0].path.clone(), from: Some("rogue".to_owned()) };
     assert_eq!((takes.len(), corrections), (1, vec![correction]));
     assert_eq!(takes[0].path.as_str(), ".spec.type");
+}
+
+/// A settled Workload with this spec and phase, whose Deployment somebody has scaled since.
+fn scaled(spec: &Value, phase: HandoverPhase) -> Snapshot {
+    let mut workload = workload(spec);
+    let mut seen = enforced(seen(&workload, [])).0.seen;
+    let ownership = json!({"owner": "baton", "phase": phase, "value": 0, "since": "2026-01-02T03:04:05Z"});
+    workload.status = Some(serde_json::from_value(json!({"replicaOwnership": ownership})).unwrap());
+    seen.workload = Arc::new(workload);
+    let mut object = seen.child(ChildKind::Deployment).unwrap().as_json().unwrap().clone();
+    object["spec"]["replicas"] = json!(5);
+    let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+    entries[0]["fieldsV1"]["f:spec"].as_object_mut().unwrap().remove("f:replicas");
+    entries.push(json!({
+        "manager": "kubectl", "operation": "Update", "subresource": "scale", "apiVersion": "apps/v1",
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    }));
+    seen.put(ChildKind::Deployment, Some(live(object)));
+    seen
+}
+
+#[test]
+fn whoever_scales_a_fixed_or_a_suspended_workload_is_named_and_nobody_else() {
+    for (spec, phase, set) in [
+        (json!({"replicas": 3}), HandoverPhase::Fixed, "3"),
+        (json!({"replicas": 3, "suspend": true}), HandoverPhase::Suspended, "0"),
+    ] {
+        let (finished, writes, corrections) = corrected(scaled(&spec, phase));
+        let [(ChildKind::Deployment, take)] = &finished.takes[..] else { panic!("{:?}", finished.takes) };
+        assert_eq!((take.path.as_str(), take.manager.as_str()), (".spec.replicas", "kubectl"));
+        assert_eq!((take.old.as_deref(), take.new.as_deref()), (Some("5"), Some(set)));
+        assert_eq!(corrections, [Correction::from(take.clone())], "{writes:?}");
+        let annotations = finished.seen.child(ChildKind::Deployment).unwrap().annotations().clone();
+        let to_resume = annotations.get(labels::REPLICAS_BEFORE_SUSPEND).map(String::as_str);
+        assert_eq!(to_resume, (phase == HandoverPhase::Suspended).then_some("5"));
+    }
+}
+
+#[test]
+fn an_annotation_that_is_removed_from_a_suspended_deployment_is_a_correction() {
+    let workload = workload(&json!({"replicas": 3, "suspend": true}));
+    let mut seen = enforced(seen(&workload, [])).0.seen;
+    let mut object = seen.child(ChildKind::Deployment).unwrap().as_json().unwrap().clone();
+    object["metadata"]["annotations"].as_object_mut().unwrap().remove(labels::REPLICAS_BEFORE_SUSPEND);
+    seen.put(ChildKind::Deployment, Some(live(object)));
+    let (_, _, corrections) = corrected(seen);
+    let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
+    assert_eq!(paths, [".metadata.annotations.baton.rs/replicas-before-suspend"]);
 }
 
 #[test]

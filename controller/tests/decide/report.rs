@@ -613,6 +613,28 @@ fn takeovers_from_many_managers_are_a_few_events() {
 }
 
 #[test]
+fn a_pause_before_a_scale_is_overwritten_is_no_takeback() {
+    for (suspend, phase) in [(false, HandoverPhase::Fixed), (true, HandoverPhase::Suspended)] {
+        let workload = workload(&json!({"replicas": 3, "suspend": suspend}));
+        let count = if suspend { 0 } else { 3 };
+        let rest = pass(&workload, [deployment_owned_by("b", count)], applied());
+        let before = status(&rest, &WorkloadStatus::default(), now());
+        assert_eq!(before.replica_ownership.as_ref().unwrap().phase, phase);
+
+        let mut paused = pass(&workload, [deployment_owned_by("s", 5)], []);
+        if let Done::Enforced { contested, .. } = &mut paused.done {
+            contested.push(contested_field(".spec.replicas"));
+        }
+        let during = status(&paused, &before, now());
+        let ownership = during.replica_ownership.as_ref().unwrap();
+        assert_eq!((ownership.phase, ownership.value), (phase, 5));
+        let waiting = ownership.waiting_for.as_deref();
+        assert_eq!(waiting, Some("the end of a pause, see the condition Contested"));
+        assert_eq!(brief(&during, "Ready"), "False NotApplied");
+    }
+}
+
+#[test]
 fn a_contested_workload_names_a_few_of_many_fields() {
     let mut pass = pass(&workload(&json!({"replicas": 3})), [deployment(&running())], applied());
     if let Done::Enforced { contested, .. } = &mut pass.done {

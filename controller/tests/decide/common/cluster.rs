@@ -3,7 +3,7 @@
 #[path = "../../../../apply/tests/engine/common.rs"]
 mod engine;
 
-use baton_apply::{Change, LiveObject};
+use baton_apply::{Change, LiveObject, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
     course::{Course, Finished, Next, Read},
@@ -20,9 +20,15 @@ pub fn object(kind: ChildKind, spec: &Value) -> Value {
 
 /// Runs one pass against a server that stores this snapshot and does what is predicted; returns the writes that changed something.
 pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
+    let (finished, writes, _) = corrected(seen);
+    (finished, writes)
+}
+
+/// The same, with what it has corrected.
+pub fn corrected(seen: Snapshot) -> (Finished, Vec<String>, Vec<Correction>) {
     let workload = seen.workload.clone();
     let mut course = Course::new(seen, [].into(), false);
-    let mut writes = Vec::new();
+    let (mut writes, mut corrections) = (Vec::new(), Vec::new());
     loop {
         let request = match course.next(schemas(), earlier()) {
             Next::Read(Read::Workload) => {
@@ -36,7 +42,7 @@ pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
                 continue;
             }
             Next::Send { write, .. } => write.request.clone(),
-            Next::Done => return (course.finish(), writes),
+            Next::Done => return (course.finish(), writes, corrections),
         };
         let step = course.step_under_way().unwrap();
         let before = course.seen().child(step.child());
@@ -45,6 +51,7 @@ pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
         if before.map(LiveObject::revision) != after.as_ref().map(LiveObject::revision) {
             writes.push(format!("{} {}", step.describe(), step.child()));
         }
-        course.responded(schemas(), Ok(after));
+        corrections
+            .extend(course.responded(schemas(), Ok(after)).into_iter().flat_map(|ended| ended.corrections));
     }
 }
