@@ -145,15 +145,16 @@ impl<'a> Search<'a> {
         if elements.len() < 2 {
             return Vec::new();
         }
-        if !within.is_empty() {
-            return within;
-        }
         let Some((_, around)) = elements.split_last() else { return Vec::new() };
         let beside = self.within(around);
-        let narrowed: Vec<Owned<'a>> =
-            beside.iter().filter(|owned| mentioned(owned, around.len())).copied().collect();
-        if !narrowed.is_empty() {
-            return narrowed;
+        let those = |at: &dyn Fn(&Owned<'a>) -> usize| -> Vec<Owned<'a>> {
+            beside.iter().filter(|owned| mentioned(owned, at(owned))).copied().collect()
+        };
+        let nearest = those(&|_| around.len());
+        // The cause names `requests`, and the message has the `cpu` of `limits`.
+        let last = those(&|(path, _)| path.elements().len().saturating_sub(1).max(around.len()));
+        if let Some(found) = [nearest, last, within].into_iter().find(|found| !found.is_empty()) {
+            return found;
         }
         let excludes = |owned: &Owned<'a>| {
             let beside = &owned.0.elements()[..=around.len().min(owned.0.elements().len() - 1)];
@@ -314,6 +315,26 @@ mod tests {
         let entries = [("baton", of_probe(get)), ("kubectl-edit", of_probe(exec))];
         let command = in_the_way(&format!("{probe}.exec.command, owned by kubectl-edit"));
         assert_eq!(obstacles(&object, &entries, forbidden), command);
+    }
+
+    #[test]
+    fn a_limit_below_what_is_requested_is_in_the_way_whichever_of_them_others_own() {
+        let resources =
+            json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "2", "memory": "1Mi"}});
+        let object = json!({"spec": {"containers": [{"name": "app", "resources": resources}]}});
+        let of_resources = |fields: Json| json!({"f:spec": {"f:containers": {r#"k:{"name":"app"}"#: {".": {}, "f:name": {}, "f:resources": fields}}}});
+        let limits = json!({"f:limits": {"f:cpu": {}, "f:memory": {}}, "f:requests": {"f:memory": {}}});
+        let requests = json!({"f:requests": {"f:cpu": {}}});
+        let message = r#"Invalid value: "2": must be less than or equal to cpu limit of 1"#;
+        let cause = ["spec.containers[0].resources.requests", "FieldValueInvalid", message];
+        let at = r#".spec.containers[name="app"].resources"#;
+
+        let entries = [("baton", of_resources(requests.clone())), ("vpa", of_resources(limits.clone()))];
+        let expected = in_the_way(&format!("{at}.limits.cpu, owned by vpa"));
+        assert_eq!(obstacles(&object, &entries, cause), expected);
+        let entries = [("baton", of_resources(limits)), ("vpa", of_resources(requests))];
+        let expected = in_the_way(&format!("{at}.requests.cpu, owned by vpa"));
+        assert_eq!(obstacles(&object, &entries, cause), expected);
     }
 
     #[test]
