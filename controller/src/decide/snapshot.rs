@@ -97,22 +97,29 @@ impl Snapshot {
         self.autoscalers.iter().filter(is_others).cloned().collect()
     }
 
-    /// What is wrong with the HorizontalPodAutoscalers that an autoscaled Workload depends on, or that were meant for it: they scale
-    /// something else in vain, nothing at all, or were stopped. What has to change, as text.
+    /// What is wrong with the HorizontalPodAutoscalers that an autoscaled Workload depends on, or that were meant for one without a
+    /// replica count: they scale something else in vain, nothing at all, or were stopped. What has to change, as text.
     pub fn autoscalers_in_vain(&self) -> Option<String> {
-        let Wanted::Autoscaler { whose, .. } = wanted_replicas(&self.workload) else { return None };
+        let whose = match wanted_replicas(&self.workload) {
+            Wanted::Autoscaler { whose, .. } => Some(whose),
+            Wanted::HandsOff => None,
+            Wanted::Number(_) | Wanted::Suspended => return None,
+        };
         let those = |is_it: &dyn Fn(&Autoscaler) -> bool| {
             let names: Vec<&str> =
                 self.autoscalers.iter().filter(|one| is_it(one)).map(|one| one.name.as_str()).collect();
             (!names.is_empty()).then(|| names.join(", "))
         };
         let of_workload = those(&|one| one.scales == Scales::Workload).map(|names| {
-            format!(
-                "{names} to target the Deployment: the Workload's spec.replicas has no effect while spec.autoscaling is set"
-            )
+            let why = match whose {
+                Some(_) => ": the Workload's spec.replicas has no effect while spec.autoscaling is set",
+                None => ", or for the Workload's spec.replicas: without it the Workload has no scale",
+            };
+            format!("{names} to target the Deployment{why}")
         });
         let stopped = || {
-            let names = those(&|one| one.scales == Scales::Deployment && one.is_ambiguous)?;
+            let is_stopped = |one: &Autoscaler| one.scales == Scales::Deployment && one.is_ambiguous;
+            let names = those(&is_stopped).filter(|_| whose.is_some())?;
             Some(format!(
                 "another HorizontalPodAutoscaler to stop scaling the same pods: its target's selector overlaps the Deployment's, so \
                  Kubernetes has stopped both; the condition ScalingActive of {names} has the names"
@@ -120,7 +127,8 @@ impl Snapshot {
         };
         let unresolved = || {
             let is_scaled = self.autoscalers.iter().any(|one| one.scales == Scales::Deployment);
-            let mut nothing = self.autoscalers.iter().filter(|_| whose == Whose::External && !is_scaled);
+            let mut nothing =
+                self.autoscalers.iter().filter(|_| !matches!(whose, Some(Whose::Own { .. })) && !is_scaled);
             nothing.find_map(|one| match &one.scales {
                 Scales::Nothing { target } => Some(format!(
                     "{} to target the kind Deployment of apps/v1: Kubernetes can't resolve {target}, so it scales nothing",

@@ -433,6 +433,16 @@ fn an_autoscaler_that_kubernetes_cannot_resolve_or_has_stopped_is_reported() {
     assert_eq!(reported(&external, &[&unresolved, &autoscaler("new")]), None, "it does no harm");
     assert_eq!(reported(&own, &[&unresolved]), None, "it does no harm");
 
+    let neither = workload(&json!({}));
+    assert!(reported(&neither, &[&unresolved]).unwrap().contains(&target));
+    let of_workload = Autoscaler { scales: Scales::Workload, ..autoscaler("theirs") };
+    let message = reported(&neither, &[&of_workload]).unwrap();
+    assert!(
+        message.contains("theirs to target the Deployment, or for the Workload's spec.replicas"),
+        "{message}"
+    );
+    assert_eq!(reported(&neither, &[&autoscaler("theirs")]), None, "anyone may scale");
+
     let stopped = Autoscaler { is_ambiguous: true, ..autoscaler("theirs") };
     let message = reported(&external, &[&stopped]).unwrap();
     assert!(message.contains("ScalingActive of theirs"), "{message}");

@@ -31,7 +31,7 @@ pub enum Scales {
     Deployment,
     /// The Workload in the place of the Deployment.
     Workload,
-    /// Nothing: it means the Deployment, by a kind that the autoscaler's controller can't resolve.
+    /// Nothing: it means the Deployment or the Workload, by a kind that the autoscaler's controller can't resolve.
     Nothing {
         /// The kind and the API version, as text.
         target: String,
@@ -49,19 +49,23 @@ impl Scales {
             let kind = kind.to_lowercase();
             kind.strip_suffix('s').unwrap_or(&kind) == name.to_lowercase()
         };
-        let deployment = ChildKind::Deployment.name();
+        let (deployment, workload) = (ChildKind::Deployment.name(), Workload::kind(&()));
+        let target = format!("{kind} of {api_version:?}");
         match group {
             // There is no such API version.
             _ if version.contains('/') => {}
             "apps" if is_resolved(deployment) => return Some(Self::Deployment),
-            group if group == Workload::group(&()) && is_resolved(&Workload::kind(&())) => {
-                return Some(Self::Workload);
+            group if group == Workload::group(&()) => {
+                if is_resolved(&workload) {
+                    return Some(Self::Workload);
+                }
+                return means(&workload).then_some(Self::Nothing { target });
             }
             // The groups of Deployments once, and without a group; another group may have a Deployment of its own.
             "apps" | "extensions" | "" => {}
             _ => return None,
         }
-        means(deployment).then(|| Self::Nothing { target: format!("{kind} of {api_version:?}") })
+        means(deployment).then_some(Self::Nothing { target })
     }
 }
 
@@ -195,6 +199,8 @@ mod tests {
             ("apps/v1/x", "Deployment"),
             ("apps/v1", "DEPLOYMENT"),
             ("apps/v1", "deployments"),
+            ("baton.rs/v1alpha1", "workloads"),
+            ("baton.rs/v1alpha1", "Workloads"),
         ] {
             let nothing = target(api_version, kind);
             assert!(matches!(nothing, Some(Scales::Nothing { .. })), "{kind} of {api_version}: {nothing:?}");
