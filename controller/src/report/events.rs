@@ -55,6 +55,10 @@ fn action_against(manager: &str) -> String {
 }
 
 fn described(take: &Take) -> String {
+    // An adoption takes fields over and leaves their values.
+    if take.old.is_none() && take.new.is_none() {
+        return take.path.to_string();
+    }
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
 }

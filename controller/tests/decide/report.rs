@@ -582,6 +582,14 @@ fn what_cannot_be_reported_for_long_is_kept_up_to_a_limit_without_the_oldest() {
 }
 
 #[test]
+fn a_takeover_that_leaves_the_value_is_reported_without_values() {
+    let (child, take) = take(IMAGE, "retired");
+    let retired = pass_with([(child, Take { old: None, new: None, ..take })]);
+    let reported = notes(&retired, &WorkloadStatus::default(), now());
+    assert_eq!(reported, [format!("took over from retired in Deployment web: {IMAGE}")]);
+}
+
+#[test]
 fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
     let burst = pass_with([take(IMAGE, "rogue"), take(".spec.paused", "rogue"), take(IMAGE, "other")]);
     let reported = notes(&burst, &WorkloadStatus::default(), now());
