@@ -320,7 +320,7 @@ impl Stage {
             match (workloads.patch(name, &params, &Patch::Merge(change)).await, text) {
                 (Ok(_), None) => Ok(()),
                 (Err(kube::Error::Api(refusal)), Some(text))
-                    if refusal.code == 403 && refusal.message.contains(text) =>
+                    if [403, 422].contains(&refusal.code) && refusal.message.contains(text) =>
                 {
                     Ok(())
                 }
@@ -379,4 +379,9 @@ async fn the_policy_on_authors_asks_for_each_verb_that_baton_uses(cluster: Clust
     stage.expect(name, &json!({"metadata": {"labels": {"team": "shop"}}}), None).await;
     let parked = json!({"metadata": {"labels": {labels::SHARD: "nowhere"}}});
     stage.expect(name, &parked, Some("\"create\" on deployments.apps")).await;
+
+    // No right is enough for a shard that no installation can have.
+    stage.entitle_without(None).await;
+    let nameless = json!({"metadata": {"labels": {labels::SHARD: ""}}});
+    stage.expect(name, &nameless, Some("the label baton.rs/shard has no value")).await;
 }
