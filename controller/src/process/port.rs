@@ -22,7 +22,7 @@ pub(super) const CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 /// How many connections there may be at the same time.
 pub(super) const CONNECTIONS: usize = 64;
 /// How long a new connection keeps its place at least: its client has time to send the request.
-const MOMENT: Duration = Duration::from_millis(50);
+const MOMENT: Duration = Duration::from_millis(10);
 /// The largest head of a request, in bytes: a token has one or two thousand.
 pub(super) const LARGEST_HEAD: usize = 32 * 1024;
 
