@@ -92,7 +92,7 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
 
 /// All at the same time would take more memory than an operator has.
 async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
-    const LARGE: usize = 8;
+    const LARGE: usize = 6;
     let (large, other) =
         (Place::new(&cluster, "large").await.unwrap(), Place::new(&cluster, "small").await.unwrap());
     let is_slow = Arc::new(AtomicBool::new(false));
