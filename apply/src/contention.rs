@@ -31,6 +31,9 @@ const MEMORY: Duration = Duration::from_mins(10);
 /// How many fields of an object are counted one by one.
 pub const MOST_FIELDS: usize = 1_000;
 
+/// The path for all further fields.
+const OTHERS: &str = ".";
+
 const UNKNOWN: &str = "an unknown manager";
 
 /// The fields of some objects that are contested, or may soon be. `K` identifies an object; a generation is that of
@@ -157,7 +160,7 @@ impl<K: Clone + Ord> Contention<K> {
         let mut room = MOST_FIELDS.saturating_sub(object.fields.len());
         for Correction { path, from } in fields {
             let is_new = !object.fields.contains_key(&path) && !corrected.contains_key(&path);
-            let path = if is_new && room == 0 { FieldPath::spelled(".") } else { path };
+            let path = if is_new && room == 0 { FieldPath::spelled(OTHERS) } else { path };
             room -= usize::from(is_new && room > 0);
             corrected.insert(path, from);
         }
@@ -195,6 +198,22 @@ impl<K: Clone + Ord> Contention<K> {
         object.generation = object.generation.max(generation);
         let rounds = Rounds { manager: Some(manager), count, last, longest_gap: Duration::ZERO };
         object.fields.entry(path).or_insert(rounds);
+    }
+
+    /// Whether fields of an object have been corrected lately.
+    pub fn is_about(&self, key: &K) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Forgets the fields of an object that the controller doesn't set any more; the contention about them is over. The object itself
+    /// is forgotten with the last of its fields.
+    pub fn retain(&mut self, key: &K, is_set: impl Fn(&FieldPath) -> bool) {
+        if let Some(object) = self.0.get_mut(key) {
+            object.fields.retain(|path, _| path.as_str() == OTHERS || is_set(path));
+            if object.fields.keys().all(|path| path.as_str() == OTHERS) {
+                self.0.remove(key);
+            }
+        }
     }
 
     /// The objects that are paused now, all of one custom resource. An edit of that ends the pause once.
@@ -345,6 +364,25 @@ mod tests {
         assert!(contested.iter().all(|field| field.count == THRESHOLD));
         contention.corrected(WEB, 1, [taken(IMAGE, "rogue")], now);
         assert_eq!(contention.contested(now)[0].count, THRESHOLD + 1, "one that comes later is one of them");
+    }
+
+    #[test]
+    fn contention_about_a_field_that_is_not_set_any_more_is_over() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for _ in 0..THRESHOLD {
+            contention.corrected(WEB, 1, [taken(IMAGE, "rogue"), taken(".spec.paused", "rogue")], now);
+        }
+        contention.retain(&WEB, |path| path.as_str() == IMAGE);
+        let contested = contention.contested(now);
+        assert_eq!(contested.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(), [IMAGE]);
+        contention.retain(&WEB, |_| false);
+        assert!(contention.contested(now).is_empty() && !contention.is_about(&WEB));
+        for _ in 0..THRESHOLD {
+            let many = (0..=MOST_FIELDS).map(|number| taken(&format!(".spec.f{number}"), "rogue"));
+            contention.corrected(WEB, 1, many, now);
+        }
+        contention.retain(&WEB, |_| false);
+        assert!(contention.contested(now).is_empty(), "also that about all other fields");
     }
 
     #[test]

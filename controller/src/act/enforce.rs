@@ -1,11 +1,12 @@
 //! The mode `Enforce`: a [`Course`] with the API server.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     time::{Duration, Instant},
 };
 
-use baton_apply::{ApiError, Effect, LiveObject, Outcome, Schemas};
+use baton_apply::{ApiError, Effect, FieldPath, LiveObject, Outcome, Schemas, ownership::applied_fields};
+use baton_merge::Arena;
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
@@ -14,11 +15,12 @@ use super::{
     pace::{LiveIntents, Setback, WorkloadPace},
 };
 use crate::{
+    FIELD_MANAGER,
     causes::with_causes,
     clock::now,
     decide::{
         child::ChildKind,
-        course::{ChildResult, Course, Ended, LiveIntent, Milestone, Next, Read, Turn},
+        course::{ChildResult, Course, Ended, LiveIntent, Milestone, Next, Read, Turn, WHOLE_OBJECT},
         intent::IntentError,
         plan::plan,
         snapshot::Snapshot,
@@ -103,6 +105,12 @@ pub(super) async fn enforce(
         record.has_created |= has_created;
         record.passed(&finished.results, &finished.refused, generation, begun, now);
         record.unreported.add(news);
+        for (child, result) in &finished.results {
+            if record.contention.is_about(child) && result.is_written() {
+                let set = fields_of(finished.seen.own(*child));
+                record.contention.retain(child, |path| set.contains(path));
+            }
+        }
         record.contention.contested(now)
     });
     if let Some(wait) = put_off {
@@ -123,6 +131,16 @@ pub(super) async fn enforce(
         done: Done::Enforced { results, contested },
     };
     Ok(Enforced::Passed(pass.into()))
+}
+
+/// The fields that Baton sets of a child that is as the spec says, and the child itself; none where the spec asks for no child.
+fn fields_of(child: Option<&LiveObject>) -> HashSet<FieldPath> {
+    let Some(child) = child.filter(|child| !child.is_terminating()) else { return HashSet::new() };
+    let (arena, mut fields) = (Arena::new(), HashSet::from([FieldPath::spelled(WHOLE_OBJECT)]));
+    applied_fields(&arena, child, FIELD_MANAGER).for_each_path(|path| {
+        fields.insert(path.into());
+    });
+    fields
 }
 
 /// The intents of which an earlier pass has found that they would change nothing of the children as they are.

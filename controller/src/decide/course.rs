@@ -44,7 +44,7 @@ const TO_RESUME: Path<'static> =
     Path::new(&[Field("metadata"), Field("annotations"), Field(labels::REPLICAS_BEFORE_SUSPEND)]);
 
 /// What is said to be taken where an object was deleted.
-const WHOLE_OBJECT: &str = "the object itself";
+pub const WHOLE_OBJECT: &str = "the object itself";
 
 /// What to do next.
 #[derive(Debug)]

@@ -215,7 +215,9 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if before == Some(HandoverPhase::Suspended) => {
             normal("Resumed", format!("{owner} owns spec.replicas ({value}) again"))
         }
-        HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => {
+        HandoverPhase::Fixed | HandoverPhase::Unmanaged
+            if was_autoscaled(before) && after.autoscalers.is_empty() =>
+        {
             let note = format!("no autoscaler any more: {owner} owns spec.replicas ({value})");
             event(EventType::Normal, "TakenBack", "TakeBack", note)
         }

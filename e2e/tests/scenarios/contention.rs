@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
+use baton_crd::Takeover;
 use baton_e2e::scenarios;
 use baton_testbed::{AuditEntries, Cluster, eventually};
 use jiff::SignedDuration;
@@ -20,6 +21,7 @@ use crate::scene::{Scene, image};
 scenarios! {
     contention_is_reported_and_bounded_and_ends_with_its_cause,
     a_restart_does_not_reset_the_pauses_of_contention,
+    contention_ends_with_an_edit_that_gives_the_field_up,
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
@@ -28,13 +30,13 @@ const FREE: u32 = 3;
 /// How often it tries a write of an object that another manager writes at the same time.
 const TRIES: usize = 4;
 
-/// A manager that sets another image than Baton, ten times a second.
+/// A manager that sets another image and annotation than Baton, ten times a second.
 struct Rogue(JoinHandle<()>);
 
 impl Rogue {
     fn start(deployments: Api<DynamicObject>) -> Self {
         let apply = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "annotations": {"contested": "rogue"}},
             "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "rogue:1"}]}}},
         });
         Self(tokio::spawn(async move {
@@ -183,4 +185,36 @@ async fn a_restart_does_not_reset_the_pauses_of_contention(cluster: Cluster) {
     let pause = after[before.len()].received.duration_since(before[before.len() - 1].received);
     // Eight seconds, but the time in the status has no fractions.
     assert!(pause >= SignedDuration::from_millis(6900), "a pause of {pause:#}:\n{after}");
+}
+
+async fn contention_ends_with_an_edit_that_gives_the_field_up(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "given-up").await;
+    let spec = |annotations: Value| json!({"replicas": 1, "deployment": {"annotations": annotations}});
+    scene.apply(&spec(json!({"contested": "baton"}))).await;
+    scene.condition("Ready", "True").await;
+    let rogue = Rogue::start(scene.children(ChildKind::Deployment));
+    eventually("contention of five rounds", async || {
+        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        let is_it = |taken: &Takeover| taken.path == ".metadata.annotations.contested" && taken.count >= 5;
+        if takeovers.iter().any(is_it) { Ok(()) } else { Err(takeovers) }
+    })
+    .await;
+    rogue.stop();
+    // The image isn't given up. Two managers may own one field, if both set the same value.
+    let mut edited = spec(json!({}));
+    edited["template"] = json!({"spec": {"containers": [{"name": "app", "image": "rogue:1"}]}});
+    scene.apply(&edited).await;
+    let begun = Instant::now();
+    let contested = eventually("an edit that is applied", async || {
+        let workload = scene.workload().await;
+        let status = workload.status.unwrap_or_default();
+        if status.observed_generation < workload.metadata.generation {
+            return Err(status);
+        }
+        Ok(status.conditions.into_iter().find(|condition| condition.type_ == "Contested"))
+    })
+    .await
+    .expect("the image may be contested still");
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(contested.message.contains(IMAGE) && !contested.message.contains("annotations"), "{contested:?}");
 }

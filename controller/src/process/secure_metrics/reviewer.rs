@@ -155,7 +155,7 @@ impl Reviewer {
         if !self.state.fails.swap(true, Ordering::Relaxed) {
             warn!(
                 error = with_causes(error),
-                "can't check who may read the metrics; every scrape is refused meanwhile"
+                "can't check who may read the metrics; scrapes are refused meanwhile, but for tokens that were reviewed a moment ago"
             );
         }
     }
