@@ -231,9 +231,11 @@ impl<'a> Search<'a> {
 fn is_mentioned(element: &PathElement<'_>, message: &str) -> bool {
     let PathElement::Field(name) = element else { return false };
     // A message may have the name as Go spells it.
-    message
-        .split(|character: char| !character.is_ascii_alphanumeric())
-        .any(|word| word.eq_ignore_ascii_case(name))
+    let (message, name) = (message.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let is_end = |next: Option<char>| next.is_none_or(|next| !next.is_ascii_alphanumeric());
+    message.match_indices(&name).any(|(at, _)| {
+        is_end(message[..at].chars().next_back()) && is_end(message[at + name.len()..].chars().next())
+    })
 }
 
 #[cfg(test)]
@@ -335,6 +337,16 @@ mod tests {
         let entries = [("baton", of_resources(limits)), ("vpa", of_resources(requests))];
         let expected = in_the_way(&format!("{at}.requests.cpu, owned by vpa"));
         assert_eq!(obstacles(&object, &entries, cause), expected);
+    }
+
+    #[test]
+    fn a_name_with_punctuation_is_found_in_a_message() {
+        for name in ["ephemeral-storage", "nvidia.com/gpu", "hugepages-2Mi", "cpu"] {
+            let message = format!("must be less than or equal to {name} limit of 1");
+            assert!(is_mentioned(&PathElement::Field(name), &message), "{name}");
+        }
+        assert!(!is_mentioned(&PathElement::Field("storage2"), "the storage limit of 2"));
+        assert!(!is_mentioned(&PathElement::Field("cpu"), "the cpus"));
     }
 
     #[test]
