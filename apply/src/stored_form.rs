@@ -3,7 +3,7 @@
 //!
 //! | kind | change |
 //! | --- | --- |
-//! | Service | What its old type needed and its new one doesn't is dropped, `status.loadBalancer` too. |
+//! | Service | What its old type needed and its new one doesn't is dropped, `status.loadBalancer` too; and the settings of an affinity that is `None`. |
 //! | Secret | `stringData` is copied to `data` and dropped. |
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -28,8 +28,9 @@ pub(crate) fn stored_form<'a>(
 ) -> FieldSet<'a> {
     let merged = prediction.stored.object;
     match (resource.api_version(), resource.kind(), live) {
-        ("v1", "Service", Some(live)) => {
-            prediction.stored.object = without_what_the_type_lacks(arena, merged, live);
+        ("v1", "Service", live) => {
+            let stored = live.map_or(merged, |live| without_what_the_type_lacks(arena, merged, live));
+            prediction.stored.object = without_unused_affinity(arena, stored);
             FieldSet::default()
         }
         ("v1", "Secret", live) => {
@@ -47,6 +48,14 @@ pub(crate) fn stored_form<'a>(
     }
 }
 
+/// `SetDefaults_Service` in pkg/apis/core/v1/defaults.go.
+fn without_unused_affinity<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
+    match service.at(&["spec", "sessionAffinity"]) {
+        Some(Value::String("None")) => service.with(arena, &["spec", "sessionAffinityConfig"], None),
+        _ => service,
+    }
+}
+
 fn with_string_data_in_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
     let Some(texts) = secret.get(STRING_DATA).and_then(|texts| texts.as_map()) else { return secret };
     let data = secret.get(DATA).and_then(|data| data.as_map()).unwrap_or_default();
@@ -58,4 +67,23 @@ fn with_string_data_in_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a
     let data = Map::new(arena, kept.chain(copied));
     let secret = secret.with(arena, &[STRING_DATA], None);
     if data.is_empty() { secret } else { secret.with(arena, &[DATA], Some(Value::Map(data))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_settings_of_an_affinity_go_with_it() {
+        let arena = Arena::new();
+        let stored = |affinity: &str| {
+            let config = json!({"clientIP": {"timeoutSeconds": 5}});
+            let service = json!({"spec": {"sessionAffinity": affinity, "sessionAffinityConfig": config}});
+            without_unused_affinity(&arena, Value::from_json(&arena, &service).unwrap()).to_json()
+        };
+        assert_eq!(stored("None"), json!({"spec": {"sessionAffinity": "None"}}));
+        assert!(stored("ClientIP")["spec"].get("sessionAffinityConfig").is_some());
+    }
 }
