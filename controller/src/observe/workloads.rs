@@ -173,7 +173,7 @@ impl WatchedWorkload {
     }
 }
 
-/// Whether a field, at any depth, isn't there any more.
+/// Whether a field, at any depth, isn't there any more, or has another value.
 fn lacks_fields(now: &Value, before: &Value) -> bool {
     match (now, before) {
         (Value::Object(now), Value::Object(before)) => {
@@ -182,8 +182,8 @@ fn lacks_fields(now: &Value, before: &Value) -> bool {
         (Value::Array(now), Value::Array(before)) => {
             now.iter().zip(before).any(|(now, before)| lacks_fields(now, before))
         }
-        (Value::Null, Value::Object(_)) => true,
-        _ => false,
+        // A default may have come in the place of a value.
+        _ => now != before,
     }
 }
 
@@ -397,6 +397,10 @@ mod tests {
         for (specs, has_lost) in [
             (vec![(1, &whole), (1, &less)], Some(true)),
             (vec![(1, &whole), (1, &inner)], Some(true)),
+            (
+                vec![(1, &whole), (1, &json!({"replicas": 2, "template": {}, "service": whole["service"]}))],
+                Some(true),
+            ),
             (vec![(1, &whole), (1, &less), (1, &less)], Some(true)),
             // Its author removed them, or has confirmed that they are gone.
             (vec![(1, &whole), (2, &less)], None),
