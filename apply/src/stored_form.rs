@@ -11,7 +11,7 @@ use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement::Field},
     predict::Prediction,
-    server::{Resource, without_what_the_type_lacks},
+    server::{Resource, without_unused_affinity, without_what_the_type_lacks},
     value::{Map, Value},
 };
 
@@ -48,14 +48,6 @@ pub(crate) fn stored_form<'a>(
     }
 }
 
-/// `SetDefaults_Service` in pkg/apis/core/v1/defaults.go.
-fn without_unused_affinity<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
-    match service.at(&["spec", "sessionAffinity"]) {
-        Some(Value::String("None")) => service.with(arena, &["spec", "sessionAffinityConfig"], None),
-        _ => service,
-    }
-}
-
 fn with_string_data_in_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
     let Some(texts) = secret.get(STRING_DATA).and_then(|texts| texts.as_map()) else { return secret };
     let data = secret.get(DATA).and_then(|data| data.as_map()).unwrap_or_default();
@@ -67,23 +59,4 @@ fn with_string_data_in_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a
     let data = Map::new(arena, kept.chain(copied));
     let secret = secret.with(arena, &[STRING_DATA], None);
     if data.is_empty() { secret } else { secret.with(arena, &[DATA], Some(Value::Map(data))) }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_settings_of_an_affinity_go_with_it() {
-        let arena = Arena::new();
-        let stored = |affinity: &str| {
-            let config = json!({"clientIP": {"timeoutSeconds": 5}});
-            let service = json!({"spec": {"sessionAffinity": affinity, "sessionAffinityConfig": config}});
-            without_unused_affinity(&arena, Value::from_json(&arena, &service).unwrap()).to_json()
-        };
-        assert_eq!(stored("None"), json!({"spec": {"sessionAffinity": "None"}}));
-        assert!(stored("ClientIP")["spec"].get("sessionAffinityConfig").is_some());
-    }
 }

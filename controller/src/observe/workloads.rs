@@ -353,11 +353,11 @@ mod tests {
 
     use super::*;
 
-    fn delivered(version: u32, spec: &Value) -> LiveObject {
+    fn object(version: u32, spec: &Value) -> Value {
         let child = |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
         let ownership =
             json!({"owner": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
-        let object = json!({
+        json!({
             "apiVersion": "baton.rs/v1alpha1",
             "kind": "Workload",
             "metadata": {
@@ -370,8 +370,11 @@ mod tests {
                 "replicaOwnership": ownership,
                 "children": [child("Deployment", "Contested"), child("Service", "Applied")],
             },
-        });
-        serde_json::from_str(&object.to_string()).unwrap()
+        })
+    }
+
+    fn delivered(version: u32, spec: &Value) -> LiveObject {
+        serde_json::from_str(&object(version, spec).to_string()).unwrap()
     }
 
     /// Whether the cache takes fields for lost after it was fed with these specs and their generations.
@@ -379,9 +382,8 @@ mod tests {
         let cache = Workloads::new();
         let mut feed = cache.feed(None);
         for (version, (generation, spec)) in (1..).zip(specs) {
-            let mut object = serde_json::to_value(delivered(version, spec).meta()).unwrap();
-            object["generation"] = json!(generation);
-            let object = json!({"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": object, "spec": spec});
+            let mut object = object(version, spec);
+            object["metadata"]["generation"] = json!(generation);
             feed(Event::Apply(serde_json::from_str(&object.to_string()).unwrap()));
         }
         cache.store.state().remove(0).has_lost_fields()

@@ -49,43 +49,71 @@ async fn run(place: &Place, count: usize, image: &str) {
     .await;
 }
 
+/// An operator for two namespaces. While it is slow in the first, each write of a Deployment there is delayed.
+struct Stage {
+    slow: Place,
+    other: Place,
+    is_slow: Arc<AtomicBool>,
+    /// How many writes were delayed.
+    delayed: Arc<AtomicUsize>,
+    _operator: Operator,
+    _proxy: Proxy,
+}
+
+impl Stage {
+    async fn start(cluster: &Cluster, [slow, other]: [&str; 2], delay: Duration) -> Self {
+        let (slow, other) =
+            (Place::new(cluster, slow).await.unwrap(), Place::new(cluster, other).await.unwrap());
+        let (is_slow, delayed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (delays, counted) = (is_slow.clone(), delayed.clone());
+        let deployments = format!("/apis/apps/v1/namespaces/{}/deployments/", slow.ns());
+        let proxy = Proxy::start(cluster, move |request| {
+            let is_slow = request.write.is_some() && request.path.starts_with(&deployments);
+            if is_slow && delays.load(Ordering::Relaxed) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Action::Delay(delay)
+            } else {
+                Action::Forward
+            }
+        })
+        .await
+        .unwrap();
+        let options = OperatorOptions {
+            namespace: Some(format!("{},{}", slow.ns(), other.ns())),
+            by_way_of: Some(proxy.route()),
+            ..OperatorOptions::default()
+        };
+        let operator = Operator::start(cluster, options).await.unwrap();
+        Self { slow, other, is_slow, delayed, _operator: operator, _proxy: proxy }
+    }
+
+    /// Edits the Workload in the other namespace, which takes no longer than it should.
+    async fn edit_other(&self, image: &str) {
+        let begun = Instant::now();
+        apply(&self.other, "web", image).await;
+        run(&self.other, 1, image).await;
+        let took = begun.elapsed();
+        assert!(took < SOON, "the edit was applied after {took:?}");
+    }
+}
+
 async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) {
-    let slow = Place::new(&cluster, "slow").await.unwrap();
-    let other = Place::new(&cluster, "other").await.unwrap();
-    let is_slow = Arc::new(AtomicBool::new(false));
-    let (delays, deployments) =
-        (is_slow.clone(), format!("/apis/apps/v1/namespaces/{}/deployments/", slow.ns()));
-    let proxy = Proxy::start(&cluster, move |request| {
-        let is_delayed = request.write.is_some() && request.path.starts_with(&deployments);
-        if is_delayed && delays.load(Ordering::Relaxed) { Action::Delay(DELAY) } else { Action::Forward }
-    })
-    .await
-    .unwrap();
-    let options = OperatorOptions {
-        namespace: Some(format!("{},{}", slow.ns(), other.ns())),
-        by_way_of: Some(proxy.route()),
-        ..OperatorOptions::default()
-    };
-    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let stage = Stage::start(&cluster, ["slow", "other"], DELAY).await;
+    let Stage { slow, other, is_slow, .. } = &stage;
     let apply_slow = async |image: &'static str| {
         let names: Vec<String> = (0..SLOW).map(|number| format!("w{number}")).collect();
-        join_all(names.iter().map(|name| apply(&slow, name, image))).await;
+        join_all(names.iter().map(|name| apply(slow, name, image))).await;
     };
     apply_slow("app:1").await;
-    apply(&other, "web", "app:1").await;
-    run(&slow, SLOW, "app:1").await;
-    run(&other, 1, "app:1").await;
+    apply(other, "web", "app:1").await;
+    run(slow, SLOW, "app:1").await;
+    run(other, 1, "app:1").await;
 
     is_slow.store(true, Ordering::Relaxed);
     apply_slow("app:2").await;
     sleep(Duration::from_secs(2)).await;
     for version in 2..8 {
-        let image = format!("app:{version}");
-        let begun = Instant::now();
-        apply(&other, "web", &image).await;
-        run(&other, 1, &image).await;
-        let took = begun.elapsed();
-        assert!(took < SOON, "the edit was applied after {took:?}");
+        stage.edit_other(&format!("app:{version}")).await;
         sleep(Duration::from_secs(4)).await;
     }
 }
@@ -93,29 +121,8 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
 /// All at the same time would take more memory than an operator has.
 async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
     const LARGE: usize = 6;
-    let (large, other) =
-        (Place::new(&cluster, "large").await.unwrap(), Place::new(&cluster, "small").await.unwrap());
-    let is_slow = Arc::new(AtomicBool::new(false));
-    let writes = Arc::new(AtomicUsize::new(0));
-    let (delays, sent) = (is_slow.clone(), writes.clone());
-    let deployments = format!("/apis/apps/v1/namespaces/{}/deployments/", large.ns());
-    let proxy = Proxy::start(&cluster, move |request| {
-        let is_large = request.write.is_some() && request.path.starts_with(&deployments);
-        if is_large && delays.load(Ordering::Relaxed) {
-            sent.fetch_add(1, Ordering::Relaxed);
-            Action::Delay(Duration::from_secs(8))
-        } else {
-            Action::Forward
-        }
-    })
-    .await
-    .unwrap();
-    let options = OperatorOptions {
-        namespace: Some(format!("{},{}", large.ns(), other.ns())),
-        by_way_of: Some(proxy.route()),
-        ..OperatorOptions::default()
-    };
-    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let stage = Stage::start(&cluster, ["large", "small"], Duration::from_secs(8)).await;
+    let Stage { slow: large, other, is_slow, delayed, .. } = &stage;
     let annotations: Map<String, Value> = (0..20_000).map(|at| (format!("k{at:05}"), "1".into())).collect();
     let apply_large = async |image: &'static str| {
         for number in 0..LARGE {
@@ -126,20 +133,16 @@ async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
         }
     };
     apply_large("app:1").await;
-    apply(&other, "web", "app:1").await;
-    run(&large, LARGE, "app:1").await;
-    run(&other, 1, "app:1").await;
+    apply(other, "web", "app:1").await;
+    run(large, LARGE, "app:1").await;
+    run(other, 1, "app:1").await;
 
     is_slow.store(true, Ordering::Relaxed);
     apply_large("app:2").await;
     sleep(Duration::from_secs(3)).await;
-    let at_once = writes.load(Ordering::Relaxed);
+    let at_once = delayed.load(Ordering::Relaxed);
     assert!((1..=LARGE / 2).contains(&at_once), "{at_once} large Deployments are written at the same time");
-    let begun = Instant::now();
-    apply(&other, "web", "app:2").await;
-    run(&other, 1, "app:2").await;
-    let took = begun.elapsed();
-    assert!(took < SOON, "the edit was applied after {took:?}");
+    stage.edit_other("app:2").await;
     is_slow.store(false, Ordering::Relaxed);
-    run(&large, LARGE, "app:2").await;
+    run(large, LARGE, "app:2").await;
 }

@@ -24,7 +24,7 @@ pub(crate) use certainty::HIDDEN_WHEN_EMPTY;
 pub use entries::{Entry, EntryError, ManagerId, Operation};
 pub(crate) use resets::Resets;
 pub use resources::{Resource, Resources};
-pub use service::without_what_the_type_lacks;
+pub use service::{without_unused_affinity, without_what_the_type_lacks};
 pub use spelling::{Order, Spelling};
 pub use stored::Stored;
 

@@ -50,6 +50,14 @@ pub fn without_what_the_type_lacks<'a>(arena: &'a Arena, new: Value<'a>, old: Va
     service
 }
 
+/// A Service without the settings of an affinity that is `None`: `SetDefaults_Service` in pkg/apis/core/v1/defaults.go.
+pub fn without_unused_affinity<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
+    match service.at(&["spec", "sessionAffinity"]) {
+        Some(Value::String("None")) => service.with(arena, &["spec", "sessionAffinityConfig"], None),
+        _ => service,
+    }
+}
+
 /// The type, which is `ClusterIP` where none is given.
 fn type_of(service: Value<'_>) -> &str {
     match service.at(&["spec", "type"]).and_then(|value| value.as_str()) {
@@ -177,5 +185,17 @@ mod tests {
         let cleared = cleared(&load_balancer(), &new);
         assert_eq!(cleared["spec"]["externalTrafficPolicy"], "Cluster");
         assert_eq!(cleared["spec"]["ports"], new["spec"]["ports"]);
+    }
+
+    #[test]
+    fn the_settings_of_an_affinity_go_with_it() {
+        let arena = Arena::new();
+        let stored = |affinity: &str| {
+            let config = json!({"clientIP": {"timeoutSeconds": 5}});
+            let service = json!({"spec": {"sessionAffinity": affinity, "sessionAffinityConfig": config}});
+            without_unused_affinity(&arena, Value::from_json(&arena, &service).unwrap()).to_json()
+        };
+        assert_eq!(stored("None"), json!({"spec": {"sessionAffinity": "None"}}));
+        assert!(stored("ClientIP")["spec"].get("sessionAffinityConfig").is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! The defaults of services.
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, server::without_unused_affinity, value::Value};
 
 use crate::kinds::edit::{change_each, fill, text};
 use crate::kinds::{node::Node, service};
@@ -10,14 +10,13 @@ const AFFINITY_SECONDS: i64 = 10800;
 
 pub(super) fn default_service<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     let mut object = match text(object, &["spec", "sessionAffinity"]) {
-        "None" => object.with(arena, &["spec", "sessionAffinityConfig"], None),
         "ClientIP" => fill(
             arena,
             object,
             &["spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"],
             Value::Int(AFFINITY_SECONDS),
         ),
-        _ => object,
+        _ => without_unused_affinity(arena, object),
     };
     object = change_each(arena, object, &["spec", "ports"], |port| match port.get("targetPort") {
         None | Some(Value::Int(0) | Value::String("")) => port.with(arena, &["targetPort"], port.get("port")),
