@@ -45,18 +45,27 @@ impl<'v> Finder<'v> {
     }
 
     fn walk<'p>(&self, path: Path<'p>, mut visit: impl FnMut(Step<'p>)) -> Option<Value<'v>> {
-        path.elements().iter().try_fold(self.object, |value, element| match *element {
-            PathElement::Field(name) => {
-                visit(Step::Member(name));
-                value.get(name)
-            }
+        path.elements().iter().try_fold(self.object, |value, element| {
+            let (step, part) = self.step(value, *element)?;
+            visit(step);
+            Some(part)
+        })
+    }
+
+    /// What an element leads to in a part of the object.
+    pub(crate) fn part(&self, value: Value<'v>, element: PathElement<'_>) -> Option<Value<'v>> {
+        self.step(value, element).map(|(_, part)| part)
+    }
+
+    fn step<'p>(&self, value: Value<'v>, element: PathElement<'p>) -> Option<(Step<'p>, Value<'v>)> {
+        match element {
+            PathElement::Field(name) => Some((Step::Member(name), value.get(name)?)),
             element => {
                 let items = value.as_list()?;
                 let at = self.position(items, element)?;
-                visit(Step::Item(at));
-                items.get(at).copied()
+                Some((Step::Item(at), *items.get(at)?))
             }
-        })
+        }
     }
 
     fn position(&self, items: &'v [Value<'v>], element: PathElement<'_>) -> Option<usize> {

@@ -10,6 +10,7 @@
 //! | take a field out of an entry, with its value as it is: that of a temporary manager, or one that isn't yours | [`Release`]: a JSON patch of `managedFields` |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
+mod absent;
 mod intent;
 mod migrate;
 mod release;
@@ -24,6 +25,7 @@ use baton_merge::{
     value::Value,
 };
 
+pub use absent::{AbsentField, absent_fields};
 pub(crate) use intent::name_of_item;
 pub use intent::{IntentError, applied_fields};
 use intent::{Keys, intent_of};
@@ -66,20 +68,25 @@ pub struct Owner {
 /// ```
 pub fn owners(live: &LiveObject, path: Path<'_>) -> Vec<Owner> {
     let arena = Arena::new();
-    let entries = live.managed_fields();
-    let last: HashMap<_, _> = entries.iter().map(|entry| (entry.identity(), entry.position)).collect();
-    let owner = |entry: &ManagedFieldsEntry<'_>| {
-        let position = entry.position;
-        let is_last = last.get(&entry.identity()) == Some(&position);
-        entry.fields_text().filter(|fields| is_last && may_name(fields, path))?;
+    let owner = |entry: ManagedFieldsEntry<'_>| {
+        entry.fields_text().filter(|fields| may_name(fields, path))?;
         entry.fields(&arena)?.contains(&path).then(|| Owner {
             manager: entry.manager().to_owned(),
             operation: if entry.is_apply() { Operation::Apply } else { Operation::Update },
             subresource: entry.subresource().map(str::to_owned),
-            position,
+            position: entry.position,
         })
     };
-    entries.iter().filter_map(owner).collect()
+    current_entries(live).into_iter().filter_map(owner).collect()
+}
+
+/// The entries of `managedFields` without those that another of the same identity follows.
+fn current_entries(live: &LiveObject) -> Vec<ManagedFieldsEntry<'_>> {
+    let mut entries = live.managed_fields();
+    let last: HashMap<_, _> =
+        entries.iter().map(|entry| (entry.identity().map(str::to_owned), entry.position)).collect();
+    entries.retain(|entry| last.get(&entry.identity().map(str::to_owned)) == Some(&entry.position));
+    entries
 }
 
 /// Whether the text of a field set contains the last field of a path. Most don't, and then needn't be read.

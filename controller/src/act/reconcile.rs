@@ -69,12 +69,14 @@ pub(crate) async fn reconcile(
     }
     let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
-    let read = watched.read();
-    if let Ok(workload) = &read
-        && let generation = workload.metadata.generation.unwrap_or_default()
-        && context.record(workload, |record| record.changed_by_itself(generation, watched.spec()))
-    {
-        context.crd.doubt_certainly();
+    let read = match watched.lost_fields() {
+        Some(lost) => Err(Unreadable::Lost(lost)),
+        None => watched.read().map_err(|error| Unreadable::Undecodable(error.to_string())),
+    };
+    let is_lost = matches!(read, Err(Unreadable::Lost(_)));
+    let loss_waits = context.record(&*watched, |record| record.loss_waits(is_lost, now()));
+    if loss_waits.is_some() {
+        context.crd.suspect();
     }
     match is_whole(&*watched, context).await {
         Some(true) => {}
@@ -91,15 +93,14 @@ pub(crate) async fn reconcile(
     if now != Some(inputs.workload) {
         return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });
     }
-    let problem = match read {
-        Ok(workload) if !watched.has_lost_fields().unwrap_or_else(|| report::is_lost(&workload)) => {
+    match read {
+        Ok(workload) => {
             return reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await;
         }
-        Ok(_) => Unreadable::Lost,
-        Err(error) => Unreadable::Undecodable(error.to_string()),
-    };
-    report_unreadable(&watched, &problem, context).await?;
-    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: None })
+        Err(_) if loss_waits.is_some() => {}
+        Err(problem) => report_unreadable(&watched, &problem, context).await?,
+    }
+    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: loss_waits })
 }
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:

@@ -11,7 +11,7 @@ mod workloads;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub(crate) use self::{
-    crd::{CrdProblem, Judgement, WorkloadCrd},
+    crd::{CrdProblem, Judgement, LAG, WorkloadCrd},
     families::Digests,
     watches::{Inputs, PAGE, Scope, Stores, Streams, watch, workloads_in},
     workloads::{Taken, WatchedWorkload},

@@ -4,11 +4,15 @@
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     sync::{Arc, Mutex},
 };
 
-use baton_apply::LiveObject;
+use baton_apply::{
+    LiveObject,
+    fieldpath::{Path, PathElement},
+    ownership::absent_fields,
+};
 use baton_crd::{HandoverPhase, Workload, WorkloadSpec, WorkloadStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -20,15 +24,19 @@ use kube::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
+    crd::is_known,
     digest::Digest,
     packed::{Dictionary, Packed},
     progress::Progress,
     version_of,
 };
-use crate::{decide::child::ChildKind, hash::digest_of, lock::lock};
+use crate::{cut::few, decide::child::ChildKind, hash::digest_of, lock::lock};
+
+/// How many lost fields and their managers a message names.
+const NAMED: usize = 5;
 
 /// A Workload in the cache.
 #[derive(Clone, Debug)]
@@ -37,8 +45,6 @@ pub(crate) struct WatchedWorkload {
     metadata: ObjectMeta,
     packed: Packed,
     dictionary: Arc<Dictionary>,
-    /// The digest of the spec as it was before it lost fields without an edit, if that was seen.
-    whole: Option<u64>,
     /// The phase of its handover, by its status.
     pub(crate) phase: Option<HandoverPhase>,
     /// Its contested children, by its status.
@@ -99,7 +105,6 @@ impl WatchedWorkload {
             },
             packed: dictionary.pack(text, version_of(metadata), Digest::of(text)),
             dictionary: dictionary.clone(),
-            whole: None,
             phase: status.phase(),
             contested: status.contested(),
         }
@@ -141,49 +146,21 @@ impl WatchedWorkload {
         Ok(Workload { metadata: live.meta().clone(), spec, status })
     }
 
-    /// Whether its spec lacks fields that nobody has removed; none if there was no such change since it is cached. An API server
-    /// with an older CRD doesn't return them, and any write while it has that CRD stores the Workload without them.
-    pub(crate) fn has_lost_fields(&self) -> Option<bool> {
-        self.whole.map(|whole| whole != self.spec())
-    }
-
-    /// Compares it with the version before it.
-    fn after(mut self, before: &Self) -> Self {
-        let (metadata, earlier) = (&self.metadata, &before.metadata);
-        if (&metadata.uid, metadata.generation) != (&earlier.uid, earlier.generation) {
-            return self;
-        }
-        self.whole = before.whole;
-        if self.whole.is_none()
-            && self.spec() != before.spec()
-            && self.lacks_fields_of(before).unwrap_or(true)
-        {
-            self.whole = Some(before.spec());
-        }
-        self
-    }
-
-    fn lacks_fields_of(&self, before: &Self) -> Result<bool, serde_json::Error> {
-        let spec = |of: &Self| serde_json::from_str(of.live()?.spec_text().unwrap_or("null"));
-        Ok(lacks_fields(&spec(self)?, &spec(before)?))
+    /// The fields that its spec has lost, for a message: managers own them, so nobody has removed them. An API server with an older
+    /// CRD doesn't return them, and any write while it has that CRD stores the Workload without them.
+    pub(crate) fn lost_fields(&self) -> Option<String> {
+        let is_meant =
+            |path: Path<'_>| matches!(path.elements(), [PathElement::Field("spec"), _, ..]) && is_known(path);
+        let lost = absent_fields(&self.live().ok()?, &Workload::api_version(&()), is_meant).ok()?;
+        let paths: BTreeSet<_> = lost.iter().map(|lost| &lost.path).collect();
+        let managers: BTreeSet<_> = lost.iter().map(|lost| &lost.manager).collect();
+        let paths = few(paths.iter(), NAMED, "").join(", ");
+        let managers = few(managers.iter(), NAMED, "").join(", ");
+        (!lost.is_empty()).then(|| format!("{paths} (set by {managers})"))
     }
 
     fn live(&self) -> Result<LiveObject, serde_json::Error> {
         LiveObject::from_text(self.dictionary.unpack(&self.packed))
-    }
-}
-
-/// Whether a field, at any depth, isn't there any more, or has another value.
-fn lacks_fields(now: &Value, before: &Value) -> bool {
-    match (now, before) {
-        (Value::Object(now), Value::Object(before)) => {
-            before.iter().any(|(name, before)| now.get(name).is_none_or(|now| lacks_fields(now, before)))
-        }
-        (Value::Array(now), Value::Array(before)) => {
-            now.iter().zip(before).any(|(now, before)| lacks_fields(now, before))
-        }
-        // A default may have come in the place of a value.
-        _ => now != before,
     }
 }
 
@@ -327,10 +304,6 @@ impl Workloads {
             return None;
         }
         let is_same = cached.as_ref().is_some_and(|cached| cached.packed.digest == workload.packed.digest);
-        let workload = match cached {
-            Some(cached) => workload.after(&cached),
-            None => workload,
-        };
         writer.apply_watcher_event(&Event::Apply(workload));
         (!is_same).then_some(which)
     }
@@ -349,7 +322,7 @@ impl Workloads {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -377,43 +350,23 @@ mod tests {
         serde_json::from_str(&object(version, spec).to_string()).unwrap()
     }
 
-    /// Whether the cache takes fields for lost after it was fed with these specs and their generations.
-    fn has_lost_fields(specs: &[(i64, &Value)]) -> Option<bool> {
-        let cache = Workloads::new();
-        let mut feed = cache.feed(None);
-        for (version, (generation, spec)) in (1..).zip(specs) {
-            let mut object = object(version, spec);
-            object["metadata"]["generation"] = json!(generation);
-            feed(Event::Apply(serde_json::from_str(&object.to_string()).unwrap()));
-        }
-        cache.store.state().remove(0).has_lost_fields()
-    }
-
     #[test]
-    fn a_spec_that_lost_fields_is_held_until_its_author_writes_it() {
-        let whole =
-            json!({"replicas": 1, "template": {}, "service": {"ports": [{"port": 80, "name": "http"}]}});
-        let less = json!({"replicas": 1, "template": {}});
-        let mut inner = whole.clone();
-        inner["service"]["ports"][0].as_object_mut().unwrap().remove("name");
-        for (specs, has_lost) in [
-            (vec![(1, &whole), (1, &less)], Some(true)),
-            (vec![(1, &whole), (1, &inner)], Some(true)),
-            (
-                vec![(1, &whole), (1, &json!({"replicas": 2, "template": {}, "service": whole["service"]}))],
-                Some(true),
-            ),
-            (vec![(1, &whole), (1, &less), (1, &less)], Some(true)),
-            // Its author removed them, or has confirmed that they are gone.
-            (vec![(1, &whole), (2, &less)], None),
-            (vec![(1, &whole), (1, &less), (2, &less)], None),
-            // It was only returned by an older CRD.
-            (vec![(1, &whole), (1, &less), (1, &whole)], Some(false)),
-            // A newer CRD has more defaults.
-            (vec![(1, &less), (1, &whole)], None),
-        ] {
-            assert_eq!(has_lost_fields(&specs), has_lost, "{specs:?}");
-        }
+    fn a_spec_has_lost_what_a_manager_owns_and_this_version_knows() {
+        let lost = |fields: Value, spec: Value| {
+            let mut object = object(1, &spec);
+            object["metadata"]["managedFields"] = json!([
+                {"manager": "user", "apiVersion": "baton.rs/v1alpha1", "fieldsV1": {"f:spec": fields}},
+                {"manager": "user", "apiVersion": "baton.rs/v2", "fieldsV1": {"f:spec": {"f:service": {}}}},
+            ]);
+            WatchedWorkload::new(&serde_json::from_str(&object.to_string()).unwrap(), &Arc::default())
+                .lost_fields()
+        };
+        let owned = json!({"f:replicas": {}, "f:service": {"f:ports": {}}, "f:ofAnotherVersion": {}});
+        assert_eq!(lost(owned.clone(), json!({"replicas": 1, "service": {"ports": []}})), None);
+        let found = lost(owned.clone(), json!({"replicas": 1}));
+        assert_eq!(found.as_deref(), Some(".spec.service (set by user)"));
+        let found = lost(owned, json!({"service": {}}));
+        assert_eq!(found.as_deref(), Some(".spec.replicas, .spec.service.ports (set by user)"));
     }
 
     fn watched(spec: &Value) -> WatchedWorkload {

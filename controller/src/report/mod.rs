@@ -15,7 +15,7 @@ use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
 pub use events::{events, outdated_crd_event, put_last_event, unreadable_event};
 pub use status::{status, unreadable};
-pub use unreadable::{Unreadable, is_lost};
+pub use unreadable::Unreadable;
 
 use crate::decide::{
     child::ChildKind,

@@ -1,7 +1,5 @@
 //! Workloads whose spec Baton can't go by.
 
-use baton_crd::Workload;
-
 /// Why the children of a Workload stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
@@ -11,12 +9,12 @@ pub enum Unreadable {
          one that `baton crd` prints"
     )]
     Undecodable(String),
-    /// A write under an older CRD has stored the spec without what that CRD lacks.
+    /// Its spec lacks fields that managers own: a write under an older CRD has stored it without them.
     #[error(
-        "the spec has lost fields although nobody edited it, as happens under an older CRD; so its children stay as they are. Apply \
-         the manifest again, or edit the spec to confirm it"
+        "the spec has lost {0}. Nobody has removed that; a write while an older CRD was installed has. So the children stay as they \
+         are. Apply the manifest again, as the same field manager"
     )]
-    Lost,
+    Lost(String),
 }
 
 impl Unreadable {
@@ -24,16 +22,7 @@ impl Unreadable {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Undecodable(_) => "Undecodable",
-            Self::Lost => "SpecLost",
+            Self::Lost(_) => "SpecLost",
         }
     }
-}
-
-/// Whether the status says of this spec that it has lost fields.
-pub fn is_lost(workload: &Workload) -> bool {
-    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|condition| {
-        condition.reason == Unreadable::Lost.reason()
-            && condition.observed_generation == workload.metadata.generation
-    })
 }

@@ -14,7 +14,7 @@ use baton_controller::{
         rehearsal::Rehearsed,
         replicas::{Autoscaler, Scales},
     },
-    report::{Done, Pass, Tried, Unreadable, Unreported, events, is_lost, status, unreadable},
+    report::{Done, Pass, Tried, Unreadable, Unreported, events, status, unreadable},
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
@@ -286,17 +286,6 @@ fn a_workload_that_cannot_be_read_stalls() {
         (brief(&after, "Ready"), progress(&after)),
         ("Unknown Undecodable".to_owned(), Some("Stalled Undecodable".to_owned()))
     );
-}
-
-#[test]
-fn a_spec_that_lost_fields_is_known_by_the_status_until_it_is_edited() {
-    let mut workload = workload(&json!({"replicas": 3}));
-    let generation = workload.metadata.generation;
-    assert!(!is_lost(&workload));
-    workload.status = Some(unreadable(generation, &WorkloadStatus::default(), &Unreadable::Lost, now()));
-    assert!(is_lost(&workload));
-    workload.metadata.generation = generation.map(|generation| generation + 1);
-    assert!(!is_lost(&workload));
 }
 
 #[test]

@@ -165,8 +165,7 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     .await;
     assert_eq!(stage.crd_usable().await, 1);
     assert_eq!(stage.objects().await, before, "the Workload's spec and the uid of its Service");
-    let changed = Patch::Merge(json!({"spec": {"replicas": 2}}));
-    stage.workloads.patch("web", &PatchParams::default(), &changed).await.unwrap();
+    stage.scale(2).await;
     eventually("the operator to continue", async || {
         let spec = stage.deployments.get("web").await.unwrap().spec.unwrap();
         if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }
@@ -177,27 +176,30 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
 }
 
 /// A Workload that is written under an older CRD loses its Service for good. That isn't what its author wants: the Service stays,
-/// also after a restart, until the manifest is applied again.
+/// also after other edits and restarts, until the manifest is applied again.
 pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster) {
     let stage = Older::start(cluster, "lost", |_| Action::Forward).await;
     let (spec, service) = stage.objects().await;
     stage.make_older().await;
-    let labelled = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
-    stage.workloads.patch("web", &PatchParams::default(), &labelled).await.unwrap();
+    stage.scale(2).await;
+    stage.operator.stop().await.unwrap();
+    let options = OperatorOptions { unready: true, ..stage.options.clone() };
+    let operator = Operator::start(cluster, options).await.unwrap();
     stage.make_complete().await;
     let is_reported = async || {
         let workload = stage.workloads.get("web").await.unwrap();
         assert!(workload.spec.service.is_none(), "the server has dropped it");
         let conditions = workload.status.unwrap_or_default().conditions;
-        let is_lost = |one: &Condition| one.type_ == "Applied" && one.reason == "SpecLost";
+        let is_lost = |one: &Condition| {
+            one.type_ == "Applied" && one.reason == "SpecLost" && one.message.contains(".spec.service")
+        };
         if conditions.iter().any(is_lost) { Ok(()) } else { Err(conditions) }
     };
     eventually("the loss to be reported", is_reported).await;
     stage.event("SpecLost", "Apply the manifest again").await;
-    let touched = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
-    stage.deployments.patch("web", &PatchParams::default(), &touched).await.unwrap();
+    stage.scale(3).await;
 
-    stage.operator.stop().await.unwrap();
+    operator.stop().await.unwrap();
     let _operator = Operator::start(cluster, stage.options.clone()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(stage.objects().await.1, service, "the Service is the same");
@@ -323,6 +325,11 @@ impl Older {
             if conditions.iter().any(is_so) { Ok(()) } else { Err(conditions) }
         })
         .await;
+    }
+
+    async fn scale(&self, replicas: i32) {
+        let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.workloads.patch("web", &PatchParams::default(), &edit).await.unwrap();
     }
 
     /// Takes the Service out of the CRD, with the rule about it.

@@ -28,6 +28,7 @@ use crate::{
         course::ChildResult,
         plan::{Cause, Refusal},
     },
+    observe::LAG,
     report::{Haste, Unreported},
 };
 
@@ -77,8 +78,8 @@ pub struct WorkloadPace {
     failed_passes: u32,
     /// How many statuses in a row were about a Workload that had changed.
     stale_statuses: u32,
-    /// The last spec: its generation, and its digest.
-    spec: Option<(i64, u64)>,
+    /// Since when its spec has lost fields.
+    lost_since: Option<Instant>,
     is_recalled: bool,
     /// Whether an Event has said that the CRD is older.
     is_outdated: bool,
@@ -206,7 +207,7 @@ impl WorkloadPace {
             unreported: Unreported::default(),
             failed_passes: 0,
             stale_statuses: 0,
-            spec: None,
+            lost_since: None,
             is_recalled: false,
             is_outdated: false,
             written: None,
@@ -219,10 +220,15 @@ impl WorkloadPace {
         }
     }
 
-    /// Whether this spec isn't the one that was seen last, though no other was written since.
-    pub fn changed_by_itself(&mut self, generation: i64, spec: u64) -> bool {
-        let before = self.spec.replace((generation, spec));
-        before.is_some_and(|before| before.0 == generation && before.1 != spec)
+    /// How long the report of lost fields waits, if any are lost: it is a write, and under a CRD that isn't known to be older yet, it
+    /// would make the loss final.
+    pub fn loss_waits(&mut self, is_lost: bool, now: Instant) -> Option<Duration> {
+        if !is_lost {
+            self.lost_since = None;
+            return None;
+        }
+        let since = *self.lost_since.get_or_insert(now);
+        Some((since + LAG).saturating_duration_since(now)).filter(|wait| !wait.is_zero())
     }
 
     /// Whether the CRD is older than this version; whether that is news.

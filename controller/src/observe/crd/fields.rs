@@ -3,13 +3,18 @@
 //! The API server silently drops a field that the CRD lacks, so Baton would never read what a Workload sets there. Fields that
 //! only the CRD has belong to a newer version, and do no harm.
 
-use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+use baton_apply::fieldpath::{Path, PathElement};
+use serde_json::{Map, Value, json};
 
 /// How many missing fields a message names.
 const NAMED: usize = 5;
 
 /// The fields of a Workload that this version knows; a test says how to write them again.
-const OWN: &str = include_str!("fields.json");
+const OWN_TEXT: &str = include_str!("fields.json");
+
+static OWN: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(OWN_TEXT).unwrap_or_default());
 
 /// What is known about the cluster's CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +32,8 @@ pub(crate) enum Judgement {
 /// Judges the OpenAPI document that the API server publishes; null where it publishes none.
 pub(super) fn judge(document: &Value) -> Judgement {
     let Some(published) = workload_in(document) else { return Judgement::Unpublished };
-    let own: Value = serde_json::from_str(OWN).unwrap_or_default();
     let mut missing = Vec::new();
-    compare(&own, published, "", &mut missing);
+    compare(&OWN, published, "", &mut missing);
     if missing.is_empty() {
         return Judgement::Complete;
     }
@@ -41,6 +45,22 @@ pub(super) fn judge(document: &Value) -> Judgement {
         env!("CARGO_PKG_VERSION"),
         named.join(", ")
     ))
+}
+
+/// Whether this version knows the field at this path of a Workload.
+pub(crate) fn is_known(path: Path<'_>) -> bool {
+    let below = |schema: &'static Value, element: &PathElement<'_>| match element {
+        PathElement::Field(name) => schema
+            .get("properties")
+            .map_or_else(|| schema.get("additionalProperties"), |named| named.get(name)),
+        _ => schema.get("items"),
+    };
+    let mut schema: &Value = &OWN;
+    path.elements().iter().all(|element| {
+        // A schema of nothing allows any content.
+        let is_open = schema.as_object().is_some_and(Map::is_empty);
+        is_open || below(schema, element).map(|found| schema = found).is_some()
+    })
 }
 
 /// The schema of a Workload.
@@ -73,8 +93,6 @@ fn compare(own: &Value, other: &Value, path: &str, missing: &mut Vec<String>) {
 mod tests {
     use std::{env, fs};
 
-    use serde_json::Map;
-
     use super::*;
 
     /// A schema reduced to the names of fields.
@@ -103,7 +121,7 @@ mod tests {
             fs::write(path, &own).unwrap();
         }
         let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";
-        assert!(OWN == own, "{hint}");
+        assert!(OWN_TEXT == own, "{hint}");
     }
 
     /// The judgement when an API server publishes this schema.

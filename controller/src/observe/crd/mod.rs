@@ -3,8 +3,9 @@
 //! The API server drops fields that its CRD lacks from every Workload that it returns, and from every Workload that is written. So
 //! under an older CRD a Workload has less than its author wrote: its children would lose what is missing, and a write of its status
 //! would make the loss final. Baton writes neither while that may be the case. It reads the published schema before the next pass
-//! each time that the watch of Workloads fails or begins (a change of the CRD ends it), and each time that a spec changes without its
-//! `generation`.
+//! each time that the watch of Workloads fails or begins (a change of the CRD ends it). The API server publishes a changed schema
+//! late, so a Workload that has lost fields is no proof of an older CRD, but a suspicion: it is left alone meanwhile, and the schema
+//! is read again and again for a while.
 
 mod fields;
 
@@ -24,14 +25,14 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-pub(crate) use self::fields::Judgement;
+pub(crate) use self::fields::{Judgement, is_known};
 use crate::causes::with_causes;
 
 /// How soon the schema is read again while it is older, or can't be read.
 const PAUSE: Duration = Duration::from_secs(2);
 /// How long the published schema may lag behind the CRD, and how long a server that has just started may refuse what it doesn't
 /// refuse later.
-const LAG: Duration = Duration::from_secs(10);
+pub(crate) const LAG: Duration = Duration::from_secs(10);
 /// How often the same failure is logged.
 const LOGGED_EVERY: Duration = Duration::from_secs(30);
 
@@ -81,8 +82,8 @@ impl fmt::Display for CrdProblem {
 struct State {
     /// How many times the CRD may have changed.
     doubts: u64,
-    /// Whether one of the unresolved doubts is certain: the schema itself has changed.
-    certain: bool,
+    /// Until when the CRD is suspected to be older than the schema says.
+    suspected_until: Option<Instant>,
     /// The result of the last verification.
     verified: Option<Verified>,
 }
@@ -99,6 +100,11 @@ impl State {
     /// The result that holds now; none while there are unresolved doubts.
     fn current(&self) -> Option<&Verified> {
         self.verified.as_ref().filter(|verified| verified.doubts == self.doubts)
+    }
+
+    fn needs_reading(&self) -> bool {
+        self.current().is_none_or(|verified| verified.older.is_some())
+            || self.suspected_until.is_some_and(|until| until > Instant::now())
     }
 }
 
@@ -140,12 +146,10 @@ impl WorkloadCrd {
         self.state.send_modify(|state| state.doubts += 1);
     }
 
-    /// A Workload has changed without a write, so the CRD has.
-    pub(crate) fn doubt_certainly(&self) {
-        self.state.send_modify(|state| {
-            state.doubts += 1;
-            state.certain = true;
-        });
+    /// A Workload has lost fields, so the CRD may be older than the published schema, or have been. Whoever needs to know whether it is
+    /// doesn't wait for that.
+    pub(crate) fn suspect(&self) {
+        self.state.send_modify(|state| state.suspected_until = Some(Instant::now() + LAG));
     }
 
     /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
@@ -157,7 +161,7 @@ impl WorkloadCrd {
         older.map_or(Ok(()), Err)
     }
 
-    /// Reads the schema after each doubt, and again and again while it is older. Calls `report` at each change with the reason why
+    /// Reads the schema after each doubt, and again and again while it is older or suspected to be. Calls `report` at each change with the reason why
     /// nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached Workloads may
     /// be from a time at which the CRD wasn't complete. Notifies `again` when every Workload is to be reconciled again. Never ends:
     /// spawn it.
@@ -182,11 +186,11 @@ impl WorkloadCrd {
             reported = Some(problem);
         };
         loop {
-            let needs_reading =
-                |state: &State| state.current().is_none_or(|verified| verified.older.is_some());
-            let Ok(doubt) = state.wait_for(needs_reading).await.map(|state| state.clone()) else { return };
+            let Ok(doubt) = state.wait_for(State::needs_reading).await.map(|state| state.clone()) else {
+                return;
+            };
             let was_older = doubt.verified.as_ref().is_some_and(|verified| verified.older.is_some());
-            let (older, at_once) = self.verify(doubt.certain, &mut report).await;
+            let (older, at_once) = self.verify(&mut report).await;
             let is_older = older.is_some();
             let is_to_relist = !is_older && (was_older || !at_once);
             if is_to_relist {
@@ -198,39 +202,30 @@ impl WorkloadCrd {
                 }
             }
             let problem = older.clone().map(CrdProblem::Older);
-            self.state.send_modify(|state| {
-                state.certain &= state.doubts != doubt.doubts;
-                state.verified = Some(Verified { doubts: doubt.doubts, older });
-            });
+            let verified = Some(Verified { doubts: doubt.doubts, older });
+            self.state.send_modify(|state| state.verified = verified);
             report(problem);
             if is_to_relist || is_older != was_older {
                 again.notify_one();
             }
             if is_older {
                 tokio::time::sleep(PAUSE).await;
+            } else if self.state.borrow().needs_reading() {
+                tokio::time::sleep(PAUSE / 4).await;
             }
         }
     }
 
     /// Why Workloads aren't returned as their authors wrote them, none if they are; and whether that was known at once. Reports that
     /// it can't be found out if that lasts.
-    async fn verify(
-        &self,
-        certain: bool,
-        report: &mut impl FnMut(Option<CrdProblem>),
-    ) -> (Option<String>, bool) {
-        let (before, begun) = (self.url_read().await, Instant::now());
-        let mut at_once = true;
+    async fn verify(&self, report: &mut impl FnMut(Option<CrdProblem>)) -> (Option<String>, bool) {
+        let (begun, mut at_once) = (Instant::now(), true);
         let mut logged: Option<Instant> = None;
         loop {
             let has_lasted = begun.elapsed() >= LAG;
             match self.judge().await {
                 Ok(Judgement::Older(message)) => return (Some(message), at_once),
-                Ok(Judgement::Complete) => {
-                    if !certain || self.url_read().await != before || has_lasted {
-                        return (None, at_once);
-                    }
-                }
+                Ok(Judgement::Complete) => return (None, at_once),
                 // While a CRD changes, or is new, nothing is published for a moment; and a server that starts may refuse for a moment.
                 // If the API server has no schema after that, Baton works without it.
                 Ok(Judgement::Unpublished | Judgement::Withheld(_)) => {
@@ -252,10 +247,6 @@ impl WorkloadCrd {
             }
             tokio::time::sleep(PAUSE / 4).await;
         }
-    }
-
-    async fn url_read(&self) -> Option<String> {
-        self.read.lock().await.as_ref().map(|(url, _)| url.clone())
     }
 }
 

@@ -1,0 +1,118 @@
+//! Owned fields that an object doesn't have.
+
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path, PathElement},
+    value::{Value, ValueError},
+};
+
+use super::current_entries;
+use crate::{FieldPath, LiveObject, find::Finder};
+
+/// A field that an entry of `managedFields` owns, although the object doesn't have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentField {
+    /// The manager's name.
+    pub manager: String,
+    /// The field, or the uppermost part of its path that is absent.
+    pub path: FieldPath,
+}
+
+/// The fields that managers own in this version of the API, although the object doesn't have them; only those that the caller means.
+///
+/// Who removes a field ends its ownership, so no write leaves one behind. A CRD that lacks a field does: by it the API server
+/// returns the object without the field, stores it so with the next write, and leaves its owners. Fields with a default in the
+/// schema can't be told: once the CRD has the field again, the object has its default.
+///
+/// ```
+/// use baton_apply::{LiveObject, ownership::absent_fields};
+/// use serde_json::json;
+///
+/// let live = LiveObject::from_json(json!({
+///     "metadata": {"managedFields": [{"manager": "me", "operation": "Apply", "apiVersion": "example.com/v1",
+///         "fieldsV1": {"f:spec": {"f:replicas": {}, "f:service": {"f:port": {}}}}}]},
+///     "spec": {"replicas": 1},
+/// }))?;
+/// let absent = absent_fields(&live, "example.com/v1", |_| true)?;
+/// assert_eq!((absent[0].manager.as_str(), absent[0].path.as_str()), ("me", ".spec.service"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When the object isn't JSON that the merge core can read.
+pub fn absent_fields(
+    live: &LiveObject,
+    api_version: &str,
+    is_meant: impl Fn(Path<'_>) -> bool,
+) -> Result<Vec<AbsentField>, ValueError> {
+    let arena = Arena::new();
+    let (value, entries) = (live.value(&arena)?, current_entries(live));
+    let (finder, mut absent) = (Finder::new(value), Vec::new());
+    for entry in entries.iter().filter(|entry| entry.api_version() == api_version) {
+        let owned = entry.fields(&arena).unwrap_or_default();
+        visit(&finder, value, owned, &mut Vec::new(), &mut |elements| {
+            let path = Path::new(elements);
+            if is_meant(path) {
+                absent.push(AbsentField { manager: entry.manager().to_owned(), path: path.into() });
+            }
+        });
+    }
+    Ok(absent)
+}
+
+/// Visits the uppermost paths of a set that a value doesn't have.
+fn visit<'a>(
+    finder: &Finder<'a>,
+    value: Value<'a>,
+    owned: FieldSet<'a>,
+    above: &mut Vec<PathElement<'a>>,
+    found: &mut impl FnMut(&[PathElement<'a>]),
+) {
+    for branch in owned.branches() {
+        above.push(branch.element);
+        match finder.part(value, branch.element) {
+            Some(part) => visit(finder, part, branch.below, above, found),
+            None => found(above),
+        }
+        above.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    fn absent(fields: &Json, spec: &Json) -> Vec<String> {
+        let entry = |fields: &Json| json!({"manager": "me", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:spec": fields}});
+        // Of entries with the same identity the last one counts.
+        let entries = [entry(&json!({"f:never": {}})), entry(fields)];
+        let live = json!({"metadata": {"managedFields": entries}, "spec": spec});
+        let live = LiveObject::from_json(live).unwrap();
+        assert_eq!(absent_fields(&live, "v2", |_| true).unwrap(), []);
+        let absent = absent_fields(&live, "v1", |_| true).unwrap();
+        absent.into_iter().map(|absent| absent.path.to_string()).collect()
+    }
+
+    #[test]
+    fn the_uppermost_part_that_is_absent_is_found() {
+        let ports = json!({"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}, "f:port": {}}}});
+        let port = |port: Json| json!({"ports": [{"port": 443}, port]});
+        for (spec, expected) in [
+            (port(json!({"port": 80, "protocol": "TCP", "name": "http"})), vec![]),
+            (port(json!({"port": 80, "name": null})), vec![]),
+            (port(json!({"port": 80})), vec![r#".spec.ports[port=80,protocol="TCP"].name"#]),
+            (
+                port(json!({"port": 80, "protocol": "UDP", "name": "http"})),
+                vec![r#".spec.ports[port=80,protocol="TCP"]"#],
+            ),
+            (json!({}), vec![".spec.ports"]),
+            (json!(null), vec![".spec.ports"]),
+        ] {
+            assert_eq!(absent(&ports, &spec), expected, "{spec}");
+        }
+        let set = json!({"f:set": {"v:\"a\"": {}, "v:\"b\"": {}}, "f:empty": {}});
+        assert_eq!(absent(&set, &json!({"set": ["b"], "empty": {}})), [r#".spec.set[="a"]"#]);
+    }
+}
