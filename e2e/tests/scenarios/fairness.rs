@@ -25,8 +25,8 @@ scenarios! {
 const SLOW: usize = 64;
 /// As long as the API server waits for a webhook at most.
 const DELAY: Duration = Duration::from_secs(30);
-/// How long an edit may take; most of it is the machine's.
-const SOON: Duration = Duration::from_secs(2);
+/// How long an edit may take; most of it is the machine's. Far less than any delay.
+const SOON: Duration = Duration::from_secs(6);
 
 async fn apply(place: &Place, name: &str, image: &str) {
     let containers = json!([{"name": "app", "image": image}]);
@@ -121,7 +121,7 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
 /// All at the same time would take more memory than an operator has.
 async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
     const LARGE: usize = 6;
-    let stage = Stage::start(&cluster, ["large", "small"], Duration::from_secs(8)).await;
+    let stage = Stage::start(&cluster, ["large", "small"], Duration::from_secs(15)).await;
     let Stage { slow: large, other, is_slow, delayed, .. } = &stage;
     let annotations: Map<String, Value> = (0..20_000).map(|at| (format!("k{at:05}"), "1".into())).collect();
     let apply_large = async |image: &'static str| {
