@@ -70,14 +70,11 @@ pub(crate) async fn reconcile(
     let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
     let read = match watched.lost_fields() {
-        Some(lost) => Err(Unreadable::Lost(lost)),
+        Some(fields) => Err(Unreadable::Lost(fields)),
         None => watched.read().map_err(|error| Unreadable::Undecodable(error.to_string())),
     };
     let is_lost = matches!(read, Err(Unreadable::Lost(_)));
     let loss_waits = context.record(&*watched, |record| record.loss_waits(is_lost, now()));
-    if loss_waits.is_some() {
-        context.crd.suspect();
-    }
     match is_whole(&*watched, context).await {
         Some(true) => {}
         Some(false) => {

@@ -3,9 +3,8 @@
 //! The API server drops fields that its CRD lacks from every Workload that it returns, and from every Workload that is written. So
 //! under an older CRD a Workload has less than its author wrote: its children would lose what is missing, and a write of its status
 //! would make the loss final. Baton writes neither while that may be the case. It reads the published schema before the next pass
-//! each time that the watch of Workloads fails or begins (a change of the CRD ends it). The API server publishes a changed schema
-//! late, so a Workload that has lost fields is no proof of an older CRD, but a suspicion: it is left alone meanwhile, and the schema
-//! is read again and again for a while.
+//! each time that the watch of Workloads fails or begins (a change of the CRD ends it), and again and again for a while after that, since
+//! the API server publishes a changed schema late. A Workload that has lost fields is left alone meanwhile.
 
 mod fields;
 
@@ -82,8 +81,8 @@ impl fmt::Display for CrdProblem {
 struct State {
     /// How many times the CRD may have changed.
     doubts: u64,
-    /// Until when the CRD is suspected to be older than the schema says.
-    suspected_until: Option<Instant>,
+    /// Until when the published schema may lag behind the CRD.
+    lags_until: Option<Instant>,
     /// The result of the last verification.
     verified: Option<Verified>,
 }
@@ -102,9 +101,13 @@ impl State {
         self.verified.as_ref().filter(|verified| verified.doubts == self.doubts)
     }
 
-    fn needs_reading(&self) -> bool {
+    /// Whether nothing is written until the schema was read.
+    fn is_waited_for(&self) -> bool {
         self.current().is_none_or(|verified| verified.older.is_some())
-            || self.suspected_until.is_some_and(|until| until > Instant::now())
+    }
+
+    fn needs_reading(&self) -> bool {
+        self.is_waited_for() || self.lags_until.is_some_and(|until| until > Instant::now())
     }
 }
 
@@ -143,13 +146,10 @@ impl WorkloadCrd {
 
     /// The CRD may have changed.
     pub(crate) fn doubt(&self) {
-        self.state.send_modify(|state| state.doubts += 1);
-    }
-
-    /// A Workload has lost fields, so the CRD may be older than the published schema, or have been. Whoever needs to know whether it is
-    /// doesn't wait for that.
-    pub(crate) fn suspect(&self) {
-        self.state.send_modify(|state| state.suspected_until = Some(Instant::now() + LAG));
+        self.state.send_modify(|state| {
+            state.doubts += 1;
+            state.lags_until = Some(Instant::now() + LAG);
+        });
     }
 
     /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
@@ -161,10 +161,9 @@ impl WorkloadCrd {
         older.map_or(Ok(()), Err)
     }
 
-    /// Reads the schema after each doubt, and again and again while it is older or suspected to be. Calls `report` at each change with the reason why
-    /// nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached Workloads may
-    /// be from a time at which the CRD wasn't complete. Notifies `again` when every Workload is to be reconciled again. Never ends:
-    /// spawn it.
+    /// Reads the schema after each doubt, and again and again while it is older or may lag behind. Calls `report` at each change with
+    /// the reason why nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached
+    /// Workloads may be by another CRD. Notifies `again` when every Workload is to be reconciled again. Never ends: spawn it.
     pub(crate) async fn keep_verified(
         self,
         again: Arc<Notify>,
@@ -172,7 +171,7 @@ impl WorkloadCrd {
         relist: impl Fn() -> BoxFuture<'static, Result<(), ApiError>>,
     ) {
         let mut state = self.state.subscribe();
-        let mut reported = None;
+        let (mut reported, mut known_url) = (None, None);
         let mut report = |problem: Option<CrdProblem>| {
             if reported.as_ref() == Some(&problem) {
                 return;
@@ -190,9 +189,11 @@ impl WorkloadCrd {
                 return;
             };
             let was_older = doubt.verified.as_ref().is_some_and(|verified| verified.older.is_some());
-            let (older, at_once) = self.verify(&mut report).await;
+            let (older, at_once) = self.verify(doubt.is_waited_for(), &mut report).await;
             let is_older = older.is_some();
-            let is_to_relist = !is_older && (was_older || !at_once);
+            let url = self.read.lock().await.as_ref().map(|(url, _)| url.clone());
+            let is_other = known_url.replace(url.clone()).is_some_and(|known| known != url);
+            let is_to_relist = !is_older && (was_older || !at_once || is_other);
             if is_to_relist {
                 loop {
                     // Another API server may take a moment longer to serve Workloads by the complete CRD.
@@ -216,9 +217,13 @@ impl WorkloadCrd {
         }
     }
 
-    /// Why Workloads aren't returned as their authors wrote them, none if they are; and whether that was known at once. Reports that
-    /// it can't be found out if that lasts.
-    async fn verify(&self, report: &mut impl FnMut(Option<CrdProblem>)) -> (Option<String>, bool) {
+    /// Why Workloads aren't returned as their authors wrote them, none if they are; and whether that was known at once. If that is
+    /// waited for, it tries again until it knows, and reports that it can't be found out if that lasts.
+    async fn verify(
+        &self,
+        is_waited_for: bool,
+        report: &mut impl FnMut(Option<CrdProblem>),
+    ) -> (Option<String>, bool) {
         let (begun, mut at_once) = (Instant::now(), true);
         let mut logged: Option<Instant> = None;
         loop {
@@ -226,6 +231,7 @@ impl WorkloadCrd {
             match self.judge().await {
                 Ok(Judgement::Older(message)) => return (Some(message), at_once),
                 Ok(Judgement::Complete) => return (None, at_once),
+                _ if !is_waited_for => return (None, at_once),
                 // While a CRD changes, or is new, nothing is published for a moment; and a server that starts may refuse for a moment.
                 // If the API server has no schema after that, Baton works without it.
                 Ok(Judgement::Unpublished | Judgement::Withheld(_)) => {
@@ -369,13 +375,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn workloads_are_listed_again_before_they_are_written_again() {
-        let is_older = Arc::new(AtomicBool::new(true));
-        let older = is_older.clone();
-        let crd = served(move |path| match (path, older.load(Ordering::Relaxed)) {
-            (INDEX, true) => index("older"),
-            (INDEX, false) => index("complete"),
-            (_, true) => document(&json!({})),
-            (_, false) => complete(),
+        let installed = Arc::new(Mutex::new("older"));
+        let now = installed.clone();
+        let crd = served(move |path| match (path, *now.try_lock().unwrap()) {
+            (INDEX, installed) => index(installed),
+            (_, "older") => document(&json!({})),
+            _ => complete(),
         });
         let (lists, listing) = watch::channel(0);
         let lists = Arc::new(lists);
@@ -393,7 +398,7 @@ mod tests {
         );
         let keeping = tokio::spawn(keeping);
         crd.verified().await.unwrap_err();
-        is_older.store(false, Ordering::Relaxed);
+        *installed.lock().await = "complete";
         while crd.verified().await.is_err() {
             assert_eq!(*listing.borrow(), 0);
             tokio::time::sleep(PAUSE / 8).await;
@@ -402,6 +407,10 @@ mod tests {
         crd.doubt();
         crd.verified().await.unwrap();
         assert_eq!(*listing.borrow(), 1, "nothing has changed");
+        // The schema is published later than the watches end.
+        *installed.lock().await = "newer";
+        tokio::time::sleep(3 * LAG).await;
+        assert_eq!(*listing.borrow(), 2, "Workloads may have other defaults");
         keeping.abort();
     }
 
