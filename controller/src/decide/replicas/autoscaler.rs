@@ -45,27 +45,27 @@ impl Scales {
     fn of(api_version: &str, kind: &str) -> Option<Self> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let is_resolved = |name: &str| kind == name || kind == name.to_lowercase();
-        let means = |name: &str| {
+        let means = |name: &str, short_name: &str| {
             let kind = kind.to_lowercase();
-            kind.strip_suffix('s').unwrap_or(&kind) == name.to_lowercase()
+            kind == short_name || kind.strip_suffix('s').unwrap_or(&kind) == name.to_lowercase()
         };
         let (deployment, workload) = (ChildKind::Deployment.name(), Workload::kind(&()));
         let target = format!("{kind} of {api_version:?}");
-        match group {
+        let is_meant = match group.to_lowercase().as_str() {
             // There is no such API version.
-            _ if version.contains('/') => {}
-            "apps" if is_resolved(deployment) => return Some(Self::Deployment),
-            group if group == Workload::group(&()) => {
-                if is_resolved(&workload) {
+            _ if version.contains('/') => means(deployment, "deploy"),
+            _ if group == "apps" && is_resolved(deployment) => return Some(Self::Deployment),
+            of_workloads if of_workloads == Workload::group(&()) => {
+                if group == of_workloads && is_resolved(&workload) {
                     return Some(Self::Workload);
                 }
-                return means(&workload).then_some(Self::Nothing { target });
+                means(&workload, "bwl")
             }
             // The groups of Deployments once, and without a group; another group may have a Deployment of its own.
-            "apps" | "extensions" | "" => {}
-            _ => return None,
-        }
-        means(deployment).then_some(Self::Nothing { target })
+            "apps" | "extensions" | "" => means(deployment, "deploy"),
+            _ => false,
+        };
+        is_meant.then_some(Self::Nothing { target })
     }
 }
 
@@ -201,6 +201,10 @@ mod tests {
             ("apps/v1", "deployments"),
             ("baton.rs/v1alpha1", "workloads"),
             ("baton.rs/v1alpha1", "Workloads"),
+            ("apps/v1", "deploy"),
+            ("Apps/v1", "Deployment"),
+            ("baton.rs/v1alpha1", "bwl"),
+            ("Baton.rs/v1alpha1", "Workload"),
         ] {
             let nothing = target(api_version, kind);
             assert!(matches!(nothing, Some(Scales::Nothing { .. })), "{kind} of {api_version}: {nothing:?}");
