@@ -20,9 +20,10 @@ pub struct AbsentField {
 
 /// The fields that managers own in this version of the API, although the object doesn't have them; only those that the caller means.
 ///
-/// Who removes a field ends its ownership, so no write leaves one behind. A CRD that lacks a field does: by it the API server
-/// returns the object without the field, stores it so with the next write, and leaves its owners. Fields with a default in the
-/// schema can't be told: once the CRD has the field again, the object has its default.
+/// Who removes a field ends its ownership. Owners are left behind by a CRD that lacks a field: the API server returns the object
+/// without the field and stores it so with the next write. So they are by mutating admission that removes a field, and by whoever
+/// creates an object with `managedFields`. A field with a default in the schema isn't absent: once the CRD has it again, the object
+/// has its default.
 ///
 /// ```
 /// use baton_apply::{LiveObject, ownership::absent_fields};

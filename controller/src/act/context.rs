@@ -1,6 +1,7 @@
 //! What all passes of the loop share: the way to the API server, the caches, and what is remembered for the sake of pace.
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -169,6 +170,16 @@ impl Context {
     ) -> T {
         let uid = workload.uid().unwrap_or_default();
         with(lock(&self.pace).of(key(workload), &uid, now()))
+    }
+
+    /// The children that the last pass may have left. That of an earlier process may have ended before it wrote a status.
+    pub(super) fn left(&self, workload: &Workload) -> BTreeSet<ChildKind> {
+        self.record(workload, |record| record.children.clone()).unwrap_or_else(|| {
+            let observed = workload.status.as_ref().and_then(|status| status.observed_generation);
+            let was_edited = workload.metadata.generation.is_some_and(|generation| generation > 1);
+            let may_be_left = was_edited && observed != workload.metadata.generation;
+            ChildKind::ALL.into_iter().filter(|_| may_be_left).collect()
+        })
     }
 
     /// A Workload is gone.

@@ -20,7 +20,7 @@ use crate::{
     clock::now,
     decide::{
         child::ChildKind,
-        course::{ChildResult, Course, Ended, LiveIntent, Milestone, Next, Read, Turn, WHOLE_OBJECT},
+        course::{ChildResult, Course, Ended, LiveIntent, Next, Read, Turn, WHOLE_OBJECT},
         intent::IntentError,
         plan::plan,
         snapshot::Snapshot,
@@ -53,9 +53,9 @@ pub(super) async fn enforce(
     // Before the schemas, whose change begins another round: what was found with the earlier ones doesn't count in it.
     let round = context.rounds();
     let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, round, context) };
-    let had_children = context.record(&*workload, |record| record.has_created);
+    let left = context.left(&workload);
     let course = Course::new(seen, held_back, always_send);
-    let mut course = course.knowing(known).after_creations(had_children);
+    let mut course = course.knowing(known).after_pass(left);
     let (mut has_written, mut put_off) = (false, None);
     loop {
         let schemas = context.applier.schemas();
@@ -99,10 +99,9 @@ pub(super) async fn enforce(
     let live = finished.live.iter().map(|(child, live)| (*child, around.child(*child), live.intent));
     let live = LiveIntents::new(round, live);
     let news = Unreported { milestones: finished.milestones, takes: finished.takes };
-    let has_created = news.milestones.iter().any(|(_, milestone)| *milestone == Milestone::Created);
     let contested = context.record(&*workload, |record| {
         record.live = live;
-        record.has_created |= has_created;
+        record.children = Some(finished.seen.own_children().collect());
         record.passed(&finished.results, &finished.refused, generation, begun, now);
         record.unreported.add(news);
         for (child, result) in &finished.results {

@@ -26,7 +26,8 @@ const MOST_READS: usize = 3;
 
 /// What one pass would do.
 pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pass, IntentError> {
-    let mut to_read = out_of_sight(&seen, &BTreeSet::new());
+    let left = context.left(&seen.workload);
+    let mut to_read = out_of_sight(&seen, &left, &BTreeSet::new());
     let mut reads = 0;
     loop {
         for child in to_read {

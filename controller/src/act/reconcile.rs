@@ -69,12 +69,11 @@ pub(crate) async fn reconcile(
     }
     let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
-    let read = match watched.lost_fields() {
-        Some(fields) => Err(Unreadable::Lost(fields)),
-        None => watched.read().map_err(|error| Unreadable::Undecodable(error.to_string())),
-    };
-    let is_lost = matches!(read, Err(Unreadable::Lost(_)));
-    let loss_waits = context.record(&*watched, |record| record.loss_waits(is_lost, now()));
+    let lacking = watched.lost_fields();
+    let loss_waits = context.record(&*watched, |record| record.loss_waits(lacking.as_deref(), now()));
+    if loss_waits.is_some_and(|wait| !wait.is_zero()) {
+        context.crd.suspect();
+    }
     match is_whole(&*watched, context).await {
         Some(true) => {}
         Some(false) => {
@@ -90,14 +89,31 @@ pub(crate) async fn reconcile(
     if now != Some(inputs.workload) {
         return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });
     }
-    match read {
-        Ok(workload) => {
-            return reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await;
+    if let (Some(fields), Some(wait)) = (lacking, loss_waits) {
+        match has_lost_fields(&watched, wait, context) {
+            Some(true) => return report_unreadable(&watched, &Unreadable::Lost(fields), context).await,
+            Some(false) => context.record(&*watched, |record| record.never_had(fields)),
+            None => return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) }),
         }
-        Err(_) if loss_waits.is_some() => {}
-        Err(problem) => report_unreadable(&watched, &problem, context).await?,
     }
-    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: loss_waits })
+    match watched.read() {
+        Ok(workload) => {
+            reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
+        }
+        Err(error) => report_unreadable(&watched, &Unreadable::Undecodable(error.to_string()), context).await,
+    }
+}
+
+/// Whether a spec has lost fields that it lacks although managers own them; none if that isn't certain before this time is over. A
+/// policy that removes fields when the Workload is written leaves their owners too, and a backup may bring them along.
+fn has_lost_fields(watched: &WatchedWorkload, wait: Duration, context: &Context) -> Option<bool> {
+    let status = watched.status().unwrap_or_default();
+    let may_have = context.crd.was_older() || Unreadable::was_lost(&status);
+    let is_new = status.observed_generation.is_none();
+    if is_new && !may_have {
+        return Some(false);
+    }
+    wait.is_zero().then_some(may_have)
 }
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:
@@ -277,14 +293,15 @@ async fn report_unreadable(
     watched: &WatchedWorkload,
     problem: &Unreadable,
     context: &Context,
-) -> Result<(), ReconcileError> {
+) -> Result<Passed, ReconcileError> {
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
     workload.metadata = watched.meta().clone();
     let previous = watched.status().unwrap_or_default();
     let status =
         report::unreadable(workload.metadata.generation, &previous, problem, context.clock.timestamp());
+    let passed = Passed { outcome: Some(ReconcileOutcome::Failed), next: None };
     if status == previous {
-        return Ok(());
+        return Ok(passed);
     }
     let (name, namespace) = (workload.name_any(), workload.namespace());
     warn!(name, namespace, "{problem}");
@@ -292,5 +309,5 @@ async fn report_unreadable(
     if apply_status(&workload, &status, context).await.map_err(ReconcileError::Status)?.is_some() {
         context.publish(&workload, &report::unreadable_event(problem)).await;
     }
-    Ok(())
+    Ok(passed)
 }

@@ -112,7 +112,6 @@ const GROUNDS: [Read; 4] = [
 
 /// One pass while it is under way.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one fact about the pass")]
 pub struct Course {
     seen: Snapshot,
     /// Whether what would change nothing is sent nevertheless.
@@ -134,8 +133,8 @@ pub struct Course {
     live: BTreeMap<ChildKind, LiveIntent>,
     /// Whether the Workload isn't the one that is planned from any more: its spec is another, or its shard is.
     is_outdated: bool,
-    /// Whether an earlier pass of this process has created a child.
-    had_children: bool,
+    /// The children that the last pass of this process has left.
+    left: BTreeSet<ChildKind>,
     /// Whether the Workload was read from the server after the last object of another shard was: only then that one is written.
     is_still_ours: bool,
     /// What was done; nothing is decided by it.
@@ -258,12 +257,11 @@ impl LiveIntent {
 impl Course {
     /// A pass that begins with this, and leaves these children alone. `always_send` sends also what would change nothing.
     pub fn new(seen: Snapshot, held_back: BTreeSet<ChildKind>, always_send: bool) -> Self {
-        let to_read = out_of_sight(&seen, &held_back).into_iter().map(Read::Child).collect();
-        Self {
+        let mut course = Self {
             seen,
             always_send,
             held_back,
-            to_read,
+            to_read: BTreeSet::new(),
             fresh: BTreeSet::new(),
             to_write: VecDeque::new(),
             under_way: None,
@@ -272,10 +270,17 @@ impl Course {
             stale: BTreeMap::new(),
             live: BTreeMap::new(),
             is_outdated: false,
-            had_children: false,
+            left: BTreeSet::new(),
             is_still_ours: false,
             record: PassRecord::default(),
-        }
+        };
+        course.read_out_of_sight();
+        course
+    }
+
+    fn read_out_of_sight(&mut self) {
+        self.to_read
+            .extend(out_of_sight(&self.seen, &self.left, &self.held_back).into_iter().map(Read::Child));
     }
 
     /// The same, knowing of these intents that they would change nothing.
@@ -284,10 +289,12 @@ impl Course {
         Self { live, ..self }
     }
 
-    /// The same, knowing whether an earlier pass has created a child, which the status may not name yet.
+    /// The same, knowing the children that the last pass has left, which the status may not name yet.
     #[must_use]
-    pub fn after_creations(self, had_children: bool) -> Self {
-        Self { had_children, ..self }
+    pub fn after_pass(mut self, left: BTreeSet<ChildKind>) -> Self {
+        self.left = left;
+        self.read_out_of_sight();
+        self
     }
 
     /// What was seen up to now, with the server's responses in it.
@@ -300,7 +307,7 @@ impl Course {
         (
             (&self.seen, self.always_send, &self.held_back, self.step_under_way()),
             (&self.to_read, &self.fresh, &self.to_write, self.then),
-            (self.plans, &self.stale, &self.live, self.is_outdated, self.had_children, self.is_still_ours),
+            (self.plans, &self.stale, &self.live, self.is_outdated, &self.left, self.is_still_ours),
         )
     }
 
@@ -474,7 +481,7 @@ impl Course {
             status.observed_generation.is_some_and(|generation| generation >= 0)
                 || !status.children.is_empty()
         };
-        self.had_children || status.is_some_and(is_reported)
+        !self.left.is_empty() || status.is_some_and(is_reported)
     }
 
     /// A child is left alone from now on.
@@ -654,14 +661,18 @@ fn lets_scale(step: &Step) -> bool {
 }
 
 /// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label, and a watch
-/// reports what has lost it as deleted: so what the status names may still be there, and what else is written or reported depends
-/// on it. So may an autoscaler of this Workload's that is known to scale the Deployment. What else isn't shown is created, which the
+/// reports what has lost it as deleted: so what the status names or the last pass has left may still be there, and what else is
+/// written or reported depends on it. So may an autoscaler of this Workload's that is known to scale the Deployment. What else isn't shown is created, which the
 /// server refuses where there is an object after all.
-pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
+pub fn out_of_sight(
+    seen: &Snapshot,
+    left: &BTreeSet<ChildKind>,
+    held_back: &BTreeSet<ChildKind>,
+) -> BTreeSet<ChildKind> {
     let (uid, name) = (seen.uid(), seen.workload.name_any());
     let is_reported = |kind: ChildKind| {
         let mut children = seen.workload.status.iter().flat_map(|status| &status.children);
-        children.any(|child| child.kind == kind.name())
+        left.contains(&kind) || children.any(|child| child.kind == kind.name())
     };
     let scales = || seen.autoscalers.iter().any(|one| one.name == name && one.is_controlled_by(&uid));
     // What isn't wanted is asked for even where it isn't to be touched now: what isn't found is forgotten.

@@ -54,6 +54,11 @@ impl Snapshot {
         self.child(kind).filter(|live| live.is_controlled_by(&self.uid()))
     }
 
+    /// The kinds of the live children that are this Workload's.
+    pub fn own_children(&self) -> impl Iterator<Item = ChildKind> {
+        ChildKind::ALL.into_iter().filter(|kind| self.own(*kind).is_some())
+    }
+
     /// The live object of this kind if it bears the child's name but isn't this Workload's.
     pub fn foreign(&self, kind: ChildKind) -> Option<&LiveObject> {
         self.child(kind).filter(|live| !live.is_controlled_by(&self.uid()))

@@ -33,10 +33,17 @@ use super::{
     progress::Progress,
     version_of,
 };
-use crate::{cut::few, decide::child::ChildKind, hash::digest_of, lock::lock};
+use crate::{
+    cut::{cut, few},
+    decide::child::ChildKind,
+    hash::digest_of,
+    lock::lock,
+};
 
 /// How many lost fields and their managers a message names.
 const NAMED: usize = 5;
+/// How many bytes these take at most.
+const LONGEST: usize = 1024;
 
 /// A Workload in the cache.
 #[derive(Clone, Debug)]
@@ -146,8 +153,8 @@ impl WatchedWorkload {
         Ok(Workload { metadata: live.meta().clone(), spec, status })
     }
 
-    /// The fields that its spec has lost, for a message: managers own them, so nobody has removed them. An API server with an older
-    /// CRD doesn't return them, and any write while it has that CRD stores the Workload without them.
+    /// The fields that its spec seems to have lost, for a message: managers own them, so nobody has removed them. An API server with an
+    /// older CRD doesn't return them, and any write while it has that CRD stores the Workload without them.
     pub(crate) fn lost_fields(&self) -> Option<String> {
         let is_meant =
             |path: Path<'_>| matches!(path.elements(), [PathElement::Field("spec"), _, ..]) && is_known(path);
@@ -156,7 +163,7 @@ impl WatchedWorkload {
         let managers: BTreeSet<_> = lost.iter().map(|lost| &lost.manager).collect();
         let paths = few(paths.iter(), NAMED, "").join(", ");
         let managers = few(managers.iter(), NAMED, "").join(", ");
-        (!lost.is_empty()).then(|| format!("{paths} (set by {managers})"))
+        (!lost.is_empty()).then(|| cut(format!("{paths} (set by {managers})"), LONGEST))
     }
 
     fn live(&self) -> Result<LiveObject, serde_json::Error> {

@@ -13,6 +13,7 @@ use kube::{
 use serde_json::json;
 
 use crate::skew::{
+    a_spec_that_never_had_what_managed_fields_name_is_applied,
     a_spec_that_was_stored_under_an_older_crd_is_held,
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other,
     under_an_older_crd_nothing_is_written, while_the_crd_cannot_be_read_nothing_is_written,
@@ -94,6 +95,7 @@ async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_reported(cluste
     under_an_older_crd_nothing_is_written(&scene.cluster).await;
     while_the_crd_cannot_be_read_nothing_is_written(&scene.cluster).await;
     a_spec_that_was_stored_under_an_older_crd_is_held(&scene.cluster).await;
+    a_spec_that_never_had_what_managed_fields_name_is_applied(&scene.cluster).await;
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
 }
 

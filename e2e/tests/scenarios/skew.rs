@@ -9,7 +9,7 @@ use std::{
 };
 
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions, web};
+use baton_e2e::{Operator, OperatorOptions, Place, web};
 use baton_testbed::{Action, Cluster, Namespace, Proxy, RequestInfo, eventually};
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::Service, events::v1::Event},
@@ -22,7 +22,7 @@ use kube::{
     core::{ApiResource, DynamicObject},
     runtime::wait::await_condition,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(cluster: &Cluster) {
     let client = cluster.admin().await.unwrap();
@@ -93,7 +93,7 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     let later = workloads.get("newer").await.unwrap();
     assert_eq!(later.resource_version(), newer.resource_version());
 
-    let merge = async |patch: serde_json::Value, subresource: Option<&str>| {
+    let merge = async |patch: Value, subresource: Option<&str>| {
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         match subresource {
             None => workloads.patch("web", &params, &patch).await.unwrap(),
@@ -142,11 +142,7 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     let mark = cluster.audit().unwrap().mark().unwrap();
 
     stage.make_older().await;
-    eventually("readiness to report it", async || match stage.operator.readiness().await {
-        Some((503, body)) if body.contains("older than this operator") => Ok(()),
-        other => Err(other),
-    })
-    .await;
+    stage.is_older().await;
     // The message names the missing field.
     stage.event("OutdatedCRD", ".spec.service").await;
     assert_eq!(stage.crd_usable().await, 0);
@@ -180,8 +176,10 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
 pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster) {
     let stage = Older::start(cluster, "lost", |_| Action::Forward).await;
     let (spec, service) = stage.objects().await;
-    stage.make_older().await;
+    // The watch of Workloads goes on, as it may on a real control plane.
+    stage.replace(&stage.older()).await;
     stage.scale(2).await;
+    stage.is_older().await;
     stage.operator.stop().await.unwrap();
     let options = OperatorOptions { unready: true, ..stage.options.clone() };
     let operator = Operator::start(cluster, options).await.unwrap();
@@ -209,6 +207,43 @@ pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster
     stage.workloads.patch("web", &PatchParams::default(), &again).await.unwrap();
     stage.is_applied().await;
     assert_eq!(stage.objects().await, (spec, service));
+}
+
+/// Who creates an object may name any owners of fields, and admission may remove a field without its owner. Nothing was lost.
+pub async fn a_spec_that_never_had_what_managed_fields_name_is_applied(cluster: &Cluster) {
+    let place = Place::new(cluster, "never-had").await.unwrap();
+    let options = OperatorOptions { name: Some("baton-never-had".to_owned()), ..OperatorOptions::default() };
+    let operator = place.operator(options.clone()).await.unwrap();
+    let mut workload = web(&json!({"replicas": 1}));
+    workload["metadata"]["managedFields"] = json!([{
+        "manager": "backup", "operation": "Update", "apiVersion": "baton.rs/v1alpha1", "fieldsType": "FieldsV1",
+        "time": "2026-01-02T03:04:05Z",
+        "fieldsV1": {"f:spec": {"f:replicas": {}, "f:template": {}, "f:service": {"f:ports": {}}}},
+    }]);
+    let workloads = place.api::<Workload>();
+    workloads.create(&PostParams::default(), &serde_json::from_value(workload).unwrap()).await.unwrap();
+    let scaled = async |replicas: i32| {
+        let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        workloads.patch("web", &PatchParams::default(), &edit).await.unwrap();
+        eventually("the edit to be applied", async || {
+            let workload = workloads.get("web").await.unwrap();
+            let entries = workload.managed_fields().iter();
+            let fields: Vec<_> = entries.filter_map(|entry| Some(entry.fields_v1.clone()?.0)).collect();
+            assert!(fields.iter().any(|fields| fields["f:spec"].get("f:service").is_some()), "{fields:?}");
+            let status = workload.status.unwrap_or_default();
+            let is_so = |one: &Condition| {
+                one.type_ == "Applied"
+                    && one.status == "True"
+                    && one.observed_generation == workload.metadata.generation
+            };
+            if status.conditions.iter().any(is_so) { Ok(()) } else { Err(status.conditions) }
+        })
+        .await;
+    };
+    scaled(2).await;
+    operator.stop().await.unwrap();
+    let _operator = place.operator(options).await.unwrap();
+    scaled(3).await;
 }
 
 /// A server that is starting or overloaded doesn't show its schemas: Baton waits.
@@ -332,22 +367,40 @@ impl Older {
         self.workloads.patch("web", &PatchParams::default(), &edit).await.unwrap();
     }
 
-    /// Takes the Service out of the CRD, with the rule about it.
-    async fn make_older(&self) {
-        let mut spec = serde_json::to_value(&self.complete.spec).unwrap();
+    /// The CRD without the Service, and without the rule about it.
+    fn older(&self) -> Value {
+        let mut spec = self.complete();
         let schema = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["spec"]["properties"].as_object_mut().unwrap().remove("service").unwrap();
         let rules = schema["x-kubernetes-validations"].as_array_mut().unwrap();
         rules.retain(|rule| !rule["rule"].as_str().unwrap().contains("self.spec.service"));
-        self.replace(&spec).await;
+        spec
+    }
+
+    fn complete(&self) -> Value {
+        serde_json::to_value(&self.complete.spec).unwrap()
+    }
+
+    async fn make_older(&self) {
+        self.is_changed.store(true, Ordering::Relaxed);
+        self.replace(&self.older()).await;
     }
 
     async fn make_complete(&self) {
-        self.replace(&serde_json::to_value(&self.complete.spec).unwrap()).await;
+        self.is_changed.store(true, Ordering::Relaxed);
+        self.replace(&self.complete()).await;
     }
 
-    async fn replace(&self, spec: &serde_json::Value) {
-        self.is_changed.store(true, Ordering::Relaxed);
+    /// Waits until the operator knows that the CRD is older.
+    async fn is_older(&self) {
+        eventually("readiness to report it", async || match self.operator.readiness().await {
+            Some((503, body)) if body.contains("older than this operator") => Ok(()),
+            other => Err(other),
+        })
+        .await;
+    }
+
+    async fn replace(&self, spec: &Value) {
         let spec = Patch::Merge(json!({"spec": spec}));
         self.crds.patch("workloads.baton.rs", &PatchParams::default(), &spec).await.unwrap();
         // The API server takes a moment to serve Workloads by the changed CRD.
@@ -355,7 +408,7 @@ impl Older {
     }
 
     /// The spec of the Workload, and the uid of its Service.
-    async fn objects(&self) -> (serde_json::Value, Option<String>) {
+    async fn objects(&self) -> (Value, Option<String>) {
         let workload = self.workloads.get("web").await.unwrap();
         let service = self.services.get_opt("web").await.unwrap();
         (serde_json::to_value(workload.spec).unwrap(), service.and_then(|service| service.uid()))

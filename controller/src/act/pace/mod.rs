@@ -78,8 +78,10 @@ pub struct WorkloadPace {
     failed_passes: u32,
     /// How many statuses in a row were about a Workload that had changed.
     stale_statuses: u32,
-    /// Since when its spec has lost fields.
-    lost_since: Option<Instant>,
+    /// The fields that its spec seems to have lost, and since when.
+    lost: Option<(String, Instant)>,
+    /// Those that it lacks although nothing was lost.
+    never_had: Option<String>,
     is_recalled: bool,
     /// Whether an Event has said that the CRD is older.
     is_outdated: bool,
@@ -91,8 +93,8 @@ pub struct WorkloadPace {
     rest: Option<Rest>,
     /// The intents that would change nothing.
     pub live: LiveIntents,
-    /// Whether a pass has created a child.
-    pub has_created: bool,
+    /// The children that the last pass has left; none if there was no pass.
+    pub children: Option<BTreeSet<ChildKind>>,
     /// The turn of its next write, if that can wait.
     turn: Option<Instant>,
     /// Until when it lets newcomers first.
@@ -207,28 +209,38 @@ impl WorkloadPace {
             unreported: Unreported::default(),
             failed_passes: 0,
             stale_statuses: 0,
-            lost_since: None,
+            lost: None,
+            never_had: None,
             is_recalled: false,
             is_outdated: false,
             written: None,
             unwritten: None,
             rest: None,
             live: LiveIntents::default(),
-            has_created: false,
+            children: None,
             turn: None,
             newcomers_first: None,
         }
     }
 
-    /// How long the report of lost fields waits, if any are lost: it is a write, and under a CRD that isn't known to be older yet, it
-    /// would make the loss final.
-    pub fn loss_waits(&mut self, is_lost: bool, now: Instant) -> Option<Duration> {
-        if !is_lost {
-            self.lost_since = None;
+    /// Fields that the spec seems to have lost, none if it hasn't: how long to wait until it is certain whether the CRD was older. Until
+    /// then any write would make the loss final.
+    pub fn loss_waits(&mut self, lost: Option<&str>, now: Instant) -> Option<Duration> {
+        let Some(lost) = lost.filter(|lost| self.never_had.as_deref() != Some(lost)) else {
+            self.lost = None;
             return None;
-        }
-        let since = *self.lost_since.get_or_insert(now);
-        Some((since + LAG).saturating_duration_since(now)).filter(|wait| !wait.is_zero())
+        };
+        let since = match &self.lost {
+            Some((known, since)) if known == lost => *since,
+            _ => now,
+        };
+        self.lost = Some((lost.to_owned(), since));
+        Some((since + LAG).saturating_duration_since(now))
+    }
+
+    /// The spec lacks these fields although nothing was lost, such as where an admission policy removes them.
+    pub fn never_had(&mut self, fields: String) {
+        self.never_had = Some(fields);
     }
 
     /// Whether the CRD is older than this version; whether that is news.

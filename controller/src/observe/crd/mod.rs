@@ -3,8 +3,9 @@
 //! The API server drops fields that its CRD lacks from every Workload that it returns, and from every Workload that is written. So
 //! under an older CRD a Workload has less than its author wrote: its children would lose what is missing, and a write of its status
 //! would make the loss final. Baton writes neither while that may be the case. It reads the published schema before the next pass
-//! each time that the watch of Workloads fails or begins (a change of the CRD ends it), and again and again for a while after that, since
-//! the API server publishes a changed schema late. A Workload that has lost fields is left alone meanwhile.
+//! each time that the watch of Workloads fails or begins (a change of the CRD ends most watches), and again and again for a while after
+//! that, since the API server publishes a changed schema late; also after a Workload seems to have lost fields, which is left alone
+//! meanwhile. A watch may go on as if nothing had changed, so the schema is read now and then in any case.
 
 mod fields;
 
@@ -32,6 +33,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// How long the published schema may lag behind the CRD, and how long a server that has just started may refuse what it doesn't
 /// refuse later.
 pub(crate) const LAG: Duration = Duration::from_secs(10);
+/// How soon the schema is read again in any case.
+const READ_EVERY: Duration = Duration::from_secs(30);
 /// How often the same failure is logged.
 const LOGGED_EVERY: Duration = Duration::from_secs(30);
 
@@ -85,6 +88,8 @@ struct State {
     lags_until: Option<Instant>,
     /// The result of the last verification.
     verified: Option<Verified>,
+    /// Whether the CRD was older since this process began.
+    was_older: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -152,6 +157,16 @@ impl WorkloadCrd {
         });
     }
 
+    /// A Workload seems to have lost fields, so the CRD may be older than the published schema. Passes of others don't wait for that.
+    pub(crate) fn suspect(&self) {
+        self.state.send_modify(|state| state.lags_until = Some(Instant::now() + LAG));
+    }
+
+    /// Whether the CRD was older at some time of this process, so that Workloads may have lost fields.
+    pub(crate) fn was_older(&self) -> bool {
+        self.state.borrow().was_older
+    }
+
     /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
     pub(crate) async fn verified(&self) -> Result<(), String> {
         let mut state = self.state.subscribe();
@@ -161,7 +176,7 @@ impl WorkloadCrd {
         older.map_or(Ok(()), Err)
     }
 
-    /// Reads the schema after each doubt, and again and again while it is older or may lag behind. Calls `report` at each change with
+    /// Reads the schema after each doubt, again and again while it is older or may lag behind, and now and then. Calls `report` at each change with
     /// the reason why nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached
     /// Workloads may be by another CRD. Notifies `again` when every Workload is to be reconciled again. Never ends: spawn it.
     pub(crate) async fn keep_verified(
@@ -185,9 +200,11 @@ impl WorkloadCrd {
             reported = Some(problem);
         };
         loop {
-            let Ok(doubt) = state.wait_for(State::needs_reading).await.map(|state| state.clone()) else {
+            let needed = async { state.wait_for(State::needs_reading).await.map(drop) };
+            if let Ok(Err(_)) = tokio::time::timeout(READ_EVERY, needed).await {
                 return;
-            };
+            }
+            let doubt = state.borrow().clone();
             let was_older = doubt.verified.as_ref().is_some_and(|verified| verified.older.is_some());
             let (older, at_once) = self.verify(doubt.is_waited_for(), &mut report).await;
             let is_older = older.is_some();
@@ -204,7 +221,10 @@ impl WorkloadCrd {
             }
             let problem = older.clone().map(CrdProblem::Older);
             let verified = Some(Verified { doubts: doubt.doubts, older });
-            self.state.send_modify(|state| state.verified = verified);
+            self.state.send_modify(|state| {
+                state.verified = verified;
+                state.was_older |= is_older;
+            });
             report(problem);
             if is_to_relist || is_older != was_older {
                 again.notify_one();
