@@ -696,4 +696,18 @@ mod tests {
         pace.forget(&key());
         assert!(pace.records.is_empty());
     }
+
+    #[test]
+    fn each_new_loss_waits_until_the_published_schema_is_current() {
+        let start = Instant::now();
+        let mut record = WorkloadPace::new("uid".to_owned(), Resync::new(HOUR, "uid", start));
+        assert_eq!(record.loss_waits(None, start), None);
+        assert_eq!(record.loss_waits(Some("a"), start), Some(LAG));
+        assert_eq!(record.loss_waits(Some("a"), start + SECOND), Some(LAG - SECOND));
+        assert_eq!(record.loss_waits(Some("a"), start + LAG), Some(Duration::ZERO));
+        assert_eq!(record.loss_waits(Some("a, b"), start + LAG), Some(LAG), "more is lost");
+        record.never_had("a".to_owned());
+        assert_eq!(record.loss_waits(Some("a"), start + LAG), None);
+        assert_eq!(record.loss_waits(Some("a, b"), start + LAG), Some(LAG));
+    }
 }
