@@ -1,6 +1,9 @@
 //! One pass of the loop for one Workload: observe → decide → act → report.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use baton_apply::{ApiError, Failure, Guard, Request, Revision, Target};
 use baton_crd::{Mode, Workload, WorkloadStatus};
@@ -20,7 +23,7 @@ use crate::{
     decide::intent::IntentError,
     hash::digest_of,
     metrics::ReconcileOutcome,
-    observe::{Inputs, Taken, WatchedWorkload},
+    observe::{Inputs, LAG, Taken, WatchedWorkload},
     report::{self, Pass, Unreadable},
 };
 
@@ -70,8 +73,8 @@ pub(crate) async fn reconcile(
     let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
     let lacking = watched.lost_fields();
-    let loss_waits = context.record(&*watched, |record| record.loss_waits(lacking.as_deref(), now()));
-    if loss_waits.is_some_and(|wait| !wait.is_zero()) {
+    let lacking_since = context.record(&*watched, |record| record.lost_since(lacking.as_deref(), now()));
+    if lacking_since.is_some_and(|since| !may_lag(since).is_zero()) {
         context.crd.suspect();
     }
     match is_whole(&*watched, context).await {
@@ -89,12 +92,15 @@ pub(crate) async fn reconcile(
     if now != Some(inputs.workload) {
         return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });
     }
-    if let (Some(fields), Some(wait)) = (lacking, loss_waits) {
-        match has_lost_fields(&watched, wait, context) {
-            Some(true) => return report_unreadable(&watched, &Unreadable::Lost(fields), context).await,
-            Some(false) => context.record(&*watched, |record| record.never_had(fields)),
-            None => return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) }),
+    if let (Some(fields), Some(since)) = (lacking, lacking_since) {
+        let wait = may_lag(since);
+        if !wait.is_zero() {
+            return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
         }
+        if has_lost_fields(&watched, since, context) {
+            return report_unreadable(&watched, &Unreadable::Lost(fields), context).await;
+        }
+        context.record(&*watched, |record| record.never_had(fields));
     }
     match watched.read() {
         Ok(workload) => {
@@ -104,16 +110,18 @@ pub(crate) async fn reconcile(
     }
 }
 
-/// Whether a spec has lost fields that it lacks although managers own them; none if that isn't certain before this time is over. A
-/// policy that removes fields when the Workload is written leaves their owners too, and a backup may bring them along.
-fn has_lost_fields(watched: &WatchedWorkload, wait: Duration, context: &Context) -> Option<bool> {
+/// How long the published schema may still lag behind a CRD under which fields were first missing then. Until it is certain which it was,
+/// any write would make the loss final.
+fn may_lag(lacking_since: Instant) -> Duration {
+    (lacking_since + LAG).saturating_duration_since(now())
+}
+
+/// Whether a spec has lost fields that it lacks although managers own them. A policy that removes fields when the Workload is written
+/// leaves their owners too, and a backup may bring them along.
+fn has_lost_fields(watched: &WatchedWorkload, lacking_since: Instant, context: &Context) -> bool {
     let status = watched.status().unwrap_or_default();
-    let may_have = context.crd.was_older() || Unreadable::was_lost(&status);
     let is_new = status.observed_generation.is_none();
-    if is_new && !may_have {
-        return Some(false);
-    }
-    wait.is_zero().then_some(may_have)
+    !is_new && (context.crd.may_explain(lacking_since) || Unreadable::was_lost(&status))
 }
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:

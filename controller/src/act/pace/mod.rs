@@ -28,7 +28,6 @@ use crate::{
         course::ChildResult,
         plan::{Cause, Refusal},
     },
-    observe::LAG,
     report::{Haste, Unreported},
 };
 
@@ -223,9 +222,8 @@ impl WorkloadPace {
         }
     }
 
-    /// Fields that the spec seems to have lost, none if it hasn't: how long to wait until it is certain whether the CRD was older. Until
-    /// then any write would make the loss final.
-    pub fn loss_waits(&mut self, lost: Option<&str>, now: Instant) -> Option<Duration> {
+    /// Since when the spec seems to have lost these fields, if any.
+    pub fn lost_since(&mut self, lost: Option<&str>, now: Instant) -> Option<Instant> {
         let Some(lost) = lost.filter(|lost| self.never_had.as_deref() != Some(lost)) else {
             self.lost = None;
             return None;
@@ -235,7 +233,7 @@ impl WorkloadPace {
             _ => now,
         };
         self.lost = Some((lost.to_owned(), since));
-        Some((since + LAG).saturating_duration_since(now))
+        Some(since)
     }
 
     /// The spec lacks these fields although nothing was lost, such as where an admission policy removes them.
@@ -698,16 +696,16 @@ mod tests {
     }
 
     #[test]
-    fn each_new_loss_waits_until_the_published_schema_is_current() {
+    fn a_loss_is_new_until_it_is_known_that_nothing_was_lost() {
         let start = Instant::now();
         let mut record = WorkloadPace::new("uid".to_owned(), Resync::new(HOUR, "uid", start));
-        assert_eq!(record.loss_waits(None, start), None);
-        assert_eq!(record.loss_waits(Some("a"), start), Some(LAG));
-        assert_eq!(record.loss_waits(Some("a"), start + SECOND), Some(LAG - SECOND));
-        assert_eq!(record.loss_waits(Some("a"), start + LAG), Some(Duration::ZERO));
-        assert_eq!(record.loss_waits(Some("a, b"), start + LAG), Some(LAG), "more is lost");
+        let later = start + SECOND;
+        assert_eq!(record.lost_since(None, start), None);
+        assert_eq!(record.lost_since(Some("a"), start), Some(start));
+        assert_eq!(record.lost_since(Some("a"), later), Some(start));
+        assert_eq!(record.lost_since(Some("a, b"), later), Some(later), "more is lost");
         record.never_had("a".to_owned());
-        assert_eq!(record.loss_waits(Some("a"), start + LAG), None);
-        assert_eq!(record.loss_waits(Some("a, b"), start + LAG), Some(LAG));
+        assert_eq!(record.lost_since(Some("a"), later), None);
+        assert_eq!(record.lost_since(Some("a, b"), later), Some(later));
     }
 }

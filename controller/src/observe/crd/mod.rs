@@ -33,6 +33,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// How long the published schema may lag behind the CRD, and how long a server that has just started may refuse what it doesn't
 /// refuse later.
 pub(crate) const LAG: Duration = Duration::from_secs(10);
+/// How soon Workloads that were written under an older CRD have been seen so.
+const SEEN_WITHIN: Duration = Duration::from_mins(1);
 /// How soon the schema is read again in any case.
 const READ_EVERY: Duration = Duration::from_secs(30);
 /// How often the same failure is logged.
@@ -88,8 +90,8 @@ struct State {
     lags_until: Option<Instant>,
     /// The result of the last verification.
     verified: Option<Verified>,
-    /// Whether the CRD was older since this process began.
-    was_older: bool,
+    /// When the CRD was last known to be older.
+    older_at: Option<Instant>,
 }
 
 #[derive(Clone, Debug)]
@@ -162,9 +164,9 @@ impl WorkloadCrd {
         self.state.send_modify(|state| state.lags_until = Some(Instant::now() + LAG));
     }
 
-    /// Whether the CRD was older at some time of this process, so that Workloads may have lost fields.
-    pub(crate) fn was_older(&self) -> bool {
-        self.state.borrow().was_older
+    /// Whether a Workload that was first seen then without some fields may have lost them: the CRD was older, or had just been.
+    pub(crate) fn may_explain(&self, lacking_since: std::time::Instant) -> bool {
+        self.state.borrow().older_at.is_some_and(|older| lacking_since <= (older + SEEN_WITHIN).into_std())
     }
 
     /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
@@ -223,7 +225,9 @@ impl WorkloadCrd {
             let verified = Some(Verified { doubts: doubt.doubts, older });
             self.state.send_modify(|state| {
                 state.verified = verified;
-                state.was_older |= is_older;
+                if is_older {
+                    state.older_at = Some(Instant::now());
+                }
             });
             report(problem);
             if is_to_relist || is_older != was_older {
