@@ -7,18 +7,10 @@ use baton_merge::{
 };
 
 use super::current_entries;
-use crate::{FieldPath, LiveObject, find::Finder};
+use crate::{LiveObject, find::Finder};
 
-/// A field that an entry of `managedFields` owns, although the object doesn't have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbsentField {
-    /// The manager's name.
-    pub manager: String,
-    /// The field, or the uppermost part of its path that is absent.
-    pub path: FieldPath,
-}
-
-/// The fields that managers own in this version of the API, although the object doesn't have them; only those that the caller means.
+/// Visits the fields that managers own in this version of the API although the object doesn't have them: each with the manager, and the
+/// uppermost part of its path that is absent.
 ///
 /// Who removes a field ends its ownership. Owners are left behind by a CRD that lacks a field: the API server returns the object
 /// without the field and stores it so with the next write. So they are by mutating admission that removes a field, and by whoever
@@ -34,8 +26,9 @@ pub struct AbsentField {
 ///         "fieldsV1": {"f:spec": {"f:replicas": {}, "f:service": {"f:port": {}}}}}]},
 ///     "spec": {"replicas": 1},
 /// }))?;
-/// let absent = absent_fields(&live, "example.com/v1", |_| true)?;
-/// assert_eq!((absent[0].manager.as_str(), absent[0].path.as_str()), ("me", ".spec.service"));
+/// absent_fields(&live, "example.com/v1", |manager, path| {
+///     assert_eq!((manager, path.to_string().as_str()), ("me", ".spec.service"));
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -44,21 +37,18 @@ pub struct AbsentField {
 pub fn absent_fields(
     live: &LiveObject,
     api_version: &str,
-    is_meant: impl Fn(Path<'_>) -> bool,
-) -> Result<Vec<AbsentField>, ValueError> {
+    mut found: impl FnMut(&str, Path<'_>),
+) -> Result<(), ValueError> {
     let arena = Arena::new();
     let (value, entries) = (live.value(&arena)?, current_entries(live));
-    let (finder, mut absent) = (Finder::new(value), Vec::new());
+    let finder = Finder::new(value);
     for entry in entries.iter().filter(|entry| entry.api_version() == api_version) {
         let owned = entry.fields(&arena).unwrap_or_default();
         visit(&finder, value, owned, &mut Vec::new(), &mut |elements| {
-            let path = Path::new(elements);
-            if is_meant(path) {
-                absent.push(AbsentField { manager: entry.manager().to_owned(), path: path.into() });
-            }
+            found(entry.manager(), Path::new(elements));
         });
     }
-    Ok(absent)
+    Ok(())
 }
 
 /// Visits the uppermost paths of a set that a value doesn't have.
@@ -91,9 +81,10 @@ mod tests {
         let entries = [entry(&json!({"f:never": {}})), entry(fields)];
         let live = json!({"metadata": {"managedFields": entries}, "spec": spec});
         let live = LiveObject::from_json(live).unwrap();
-        assert_eq!(absent_fields(&live, "v2", |_| true).unwrap(), []);
-        let absent = absent_fields(&live, "v1", |_| true).unwrap();
-        absent.into_iter().map(|absent| absent.path.to_string()).collect()
+        absent_fields(&live, "v2", |_, path| panic!("{path}")).unwrap();
+        let mut absent = Vec::new();
+        absent_fields(&live, "v1", |_, path| absent.push(path.to_string())).unwrap();
+        absent
     }
 
     #[test]

@@ -25,7 +25,7 @@ use baton_merge::{
     value::Value,
 };
 
-pub use absent::{AbsentField, absent_fields};
+pub use absent::absent_fields;
 pub(crate) use intent::name_of_item;
 pub use intent::{IntentError, applied_fields};
 use intent::{Keys, intent_of};

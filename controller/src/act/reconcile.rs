@@ -20,7 +20,7 @@ use super::{
 use crate::{
     FIELD_MANAGER,
     clock::now,
-    decide::intent::IntentError,
+    decide::{intent::IntentError, lacking::Lacking},
     hash::digest_of,
     metrics::ReconcileOutcome,
     observe::{Inputs, LAG, Taken, WatchedWorkload},
@@ -72,9 +72,9 @@ pub(crate) async fn reconcile(
     }
     let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
-    let lacking = watched.lost_fields();
-    let lacking_since = context.record(&*watched, |record| record.lost_since(lacking.as_deref(), now()));
-    if lacking_since.is_some_and(|since| !may_lag(since).is_zero()) {
+    let lacking = watched.lacking();
+    let lacking = context.record(&*watched, |record| record.may_have_lost(lacking, now()));
+    if lacking.iter().any(|(_, since)| !may_lag(*since).is_zero()) {
         context.crd.suspect();
     }
     match is_whole(&*watched, context).await {
@@ -92,16 +92,15 @@ pub(crate) async fn reconcile(
     if now != Some(inputs.workload) {
         return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });
     }
-    if let (Some(fields), Some(since)) = (lacking, lacking_since) {
-        let wait = may_lag(since);
-        if !wait.is_zero() {
-            return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
-        }
-        if has_lost_fields(&watched, since, context) {
-            return report_unreadable(&watched, &Unreadable::Lost(fields), context).await;
-        }
-        context.record(&*watched, |record| record.never_had(fields));
+    let uncertain = lacking.iter().filter(|(_, since)| !context.crd.was_older_since(*since));
+    if let Some(wait) = uncertain.map(|(_, since)| may_lag(*since)).max().filter(|wait| !wait.is_zero()) {
+        return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
     }
+    let fields = lost_among(lacking, &watched, context);
+    if !fields.is_empty() {
+        return report_unreadable(&watched, &Unreadable::lost(&fields), context).await;
+    }
+    context.record(&*watched, WorkloadPace::never_had);
     match watched.read() {
         Ok(workload) => {
             reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
@@ -116,12 +115,20 @@ fn may_lag(lacking_since: Instant) -> Duration {
     (lacking_since + LAG).saturating_duration_since(now())
 }
 
-/// Whether a spec has lost fields that it lacks although managers own them. A policy that removes fields when the Workload is written
-/// leaves their owners too, and a backup may bring them along.
-fn has_lost_fields(watched: &WatchedWorkload, lacking_since: Instant, context: &Context) -> bool {
+/// What a spec has lost of the fields that it lacks although managers own them: what an older CRD explains. A policy that removes fields
+/// when the Workload is written leaves their owners too, and a backup may bring them along.
+fn lost_among(
+    lacking: Vec<(Lacking, Instant)>,
+    watched: &WatchedWorkload,
+    context: &Context,
+) -> Vec<Lacking> {
+    if lacking.is_empty() {
+        return Vec::new();
+    }
     let status = watched.status().unwrap_or_default();
-    let is_new = status.observed_generation.is_none();
-    !is_new && (context.crd.may_explain(lacking_since) || Unreadable::was_lost(&status))
+    let is_lost =
+        |field: &Lacking| context.crd.may_explain(&field.in_schema) || Unreadable::was_lost(&status, field);
+    lacking.into_iter().map(|(field, _)| field).filter(is_lost).collect()
 }
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:

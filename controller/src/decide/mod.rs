@@ -10,6 +10,7 @@ pub mod adoption;
 pub mod child;
 pub mod course;
 pub mod intent;
+pub mod lacking;
 pub mod plan;
 pub mod rehearsal;
 pub mod replicas;

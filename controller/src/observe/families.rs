@@ -299,7 +299,10 @@ impl Families {
             }
             Event::Delete(child) => {
                 let name = name_of(child);
-                self.remove(&name, kind, version_of(child.meta())).then_some(name)
+                let was_cached = self.remove(&name, kind, version_of(child.meta()));
+                let is_cached = self.with(&name, |family| family.children[kind as usize].is_some());
+                // One that was reported before its Workload was never cached.
+                (was_cached || (!is_cached && self.is_child(child, &name))).then_some(name)
             }
             Event::Init | Event::InitDone => None,
         }
@@ -552,6 +555,8 @@ mod tests {
         assert_eq!(names(feed(Event::Delete(child(10, "a")))), ["a"]);
         take();
         assert!(lock(&families.all).is_empty(), "nothing is left, even after a late response");
+        let never_cached = Event::Delete(child(11, "a"));
+        assert_eq!(names(feed(never_cached)), ["a"], "it may have been reported before its Workload");
     }
 
     #[test]

@@ -4,15 +4,11 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     sync::{Arc, Mutex},
 };
 
-use baton_apply::{
-    LiveObject,
-    fieldpath::{Path, PathElement},
-    ownership::absent_fields,
-};
+use baton_apply::{LiveObject, fieldpath::PathElement, ownership::absent_fields};
 use baton_crd::{HandoverPhase, Workload, WorkloadSpec, WorkloadStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -27,23 +23,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    crd::is_known,
+    crd::in_schema,
     digest::Digest,
     packed::{Dictionary, Packed},
     progress::Progress,
     version_of,
 };
 use crate::{
-    cut::{cut, few},
-    decide::child::ChildKind,
+    decide::{child::ChildKind, lacking::Lacking},
     hash::digest_of,
     lock::lock,
 };
 
-/// How many lost fields and their managers a message names.
-const NAMED: usize = 5;
-/// How many bytes these take at most.
-const LONGEST: usize = 1024;
+/// How many lacking fields of a Workload are looked at. Anyone may name any number of them in `managedFields`.
+const MOST_LACKING: usize = 1000;
 
 /// A Workload in the cache.
 #[derive(Clone, Debug)]
@@ -153,17 +146,21 @@ impl WatchedWorkload {
         Ok(Workload { metadata: live.meta().clone(), spec, status })
     }
 
-    /// The fields that its spec seems to have lost, for a message: managers own them, so nobody has removed them. An API server with an
-    /// older CRD doesn't return them, and any write while it has that CRD stores the Workload without them.
-    pub(crate) fn lost_fields(&self) -> Option<String> {
-        let is_meant =
-            |path: Path<'_>| matches!(path.elements(), [PathElement::Field("spec"), _, ..]) && is_known(path);
-        let lost = absent_fields(&self.live().ok()?, &Workload::api_version(&()), is_meant).ok()?;
-        let paths: BTreeSet<_> = lost.iter().map(|lost| &lost.path).collect();
-        let managers: BTreeSet<_> = lost.iter().map(|lost| &lost.manager).collect();
-        let paths = few(paths.iter(), NAMED, "").join(", ");
-        let managers = few(managers.iter(), NAMED, "").join(", ");
-        (!lost.is_empty()).then(|| cut(format!("{paths} (set by {managers})"), LONGEST))
+    /// The fields that its spec lacks although managers own them, so that nobody has removed them. An API server with an older CRD
+    /// doesn't return them, and any write while it has that CRD stores the Workload without them.
+    pub(crate) fn lacking(&self) -> Vec<Lacking> {
+        let Ok(live) = self.live() else { return Vec::new() };
+        let mut lacking = Vec::new();
+        // If it can't be read, that is reported.
+        let _ = absent_fields(&live, &Workload::api_version(&()), |manager, path| {
+            if let [PathElement::Field("spec"), _, ..] = path.elements()
+                && lacking.len() < MOST_LACKING
+                && let Some(in_schema) = in_schema(path)
+            {
+                lacking.push(Lacking { path: path.into(), manager: manager.to_owned(), in_schema });
+            }
+        });
+        lacking
     }
 
     fn live(&self) -> Result<LiveObject, serde_json::Error> {
@@ -358,22 +355,24 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_has_lost_what_a_manager_owns_and_this_version_knows() {
-        let lost = |fields: Value, spec: Value| {
+    fn a_spec_lacks_what_a_manager_owns_and_this_version_knows() {
+        let lacking = |fields: &Value, spec: Value| {
             let mut object = object(1, &spec);
             object["metadata"]["managedFields"] = json!([
                 {"manager": "user", "apiVersion": "baton.rs/v1alpha1", "fieldsV1": {"f:spec": fields}},
                 {"manager": "user", "apiVersion": "baton.rs/v2", "fieldsV1": {"f:spec": {"f:service": {}}}},
             ]);
-            WatchedWorkload::new(&serde_json::from_str(&object.to_string()).unwrap(), &Arc::default())
-                .lost_fields()
+            let object = serde_json::from_str(&object.to_string()).unwrap();
+            let lacking = WatchedWorkload::new(&object, &Arc::default()).lacking();
+            lacking.into_iter().map(|lacking| lacking.in_schema).collect::<Vec<_>>()
         };
-        let owned = json!({"f:replicas": {}, "f:service": {"f:ports": {}}, "f:ofAnotherVersion": {}});
-        assert_eq!(lost(owned.clone(), json!({"replicas": 1, "service": {"ports": []}})), None);
-        let found = lost(owned.clone(), json!({"replicas": 1}));
-        assert_eq!(found.as_deref(), Some(".spec.service (set by user)"));
-        let found = lost(owned, json!({"service": {}}));
-        assert_eq!(found.as_deref(), Some(".spec.replicas, .spec.service.ports (set by user)"));
+        let ports = json!({"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:name": {}}});
+        let owned = json!({"f:replicas": {}, "f:service": {"f:ports": ports}, "f:ofAnotherVersion": {}});
+        let port = json!({"port": 80, "protocol": "TCP"});
+        assert_eq!(lacking(&owned, json!({"replicas": 1})), [".spec.service"]);
+        let found = lacking(&owned, json!({"service": {"ports": [port]}}));
+        assert_eq!(found, [".spec.replicas", ".spec.service.ports[].name"]);
+        assert_eq!(lacking(&owned, json!({"replicas": 1, "service": {}})), [".spec.service.ports"]);
     }
 
     fn watched(spec: &Value) -> WatchedWorkload {

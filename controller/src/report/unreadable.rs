@@ -1,6 +1,18 @@
 //! Workloads whose spec Baton can't go by.
 
+use std::collections::BTreeSet;
+
 use baton_crd::WorkloadStatus;
+
+use crate::{
+    cut::{cut, few},
+    decide::lacking::Lacking,
+};
+
+/// How many lost fields and their managers a message names.
+const NAMED: usize = 5;
+/// How many bytes these take at most.
+const LONGEST: usize = 1024;
 
 /// Why the children of a Workload stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,9 +32,20 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// Whether the last status says that the spec has lost fields.
-    pub(crate) fn was_lost(status: &WorkloadStatus) -> bool {
-        status.conditions.iter().any(|known| known.reason == Self::Lost(String::new()).reason())
+    /// A spec has lost these fields.
+    pub(crate) fn lost(fields: &[Lacking]) -> Self {
+        let paths: BTreeSet<_> = fields.iter().map(|field| &field.path).collect();
+        let managers: BTreeSet<_> = fields.iter().map(|field| &field.manager).collect();
+        let paths = few(paths.iter(), NAMED, "").join(", ");
+        let managers = few(managers.iter(), NAMED, "").join(", ");
+        Self::Lost(cut(format!("{paths} (set by {managers})"), LONGEST))
+    }
+
+    /// Whether a status says of this field that the spec has lost it, or may, since it names only some.
+    pub(crate) fn was_lost(status: &WorkloadStatus, field: &Lacking) -> bool {
+        let reason = Self::Lost(String::new()).reason();
+        let mut known = status.conditions.iter().filter(|known| known.reason == reason);
+        known.any(|known| [field.path.as_str(), " more", "…"].iter().any(|text| known.message.contains(text)))
     }
 
     /// For conditions and Events.

@@ -26,6 +26,7 @@ use crate::{
     decide::{
         child::ChildKind,
         course::ChildResult,
+        lacking::Lacking,
         plan::{Cause, Refusal},
     },
     report::{Haste, Unreported},
@@ -77,10 +78,8 @@ pub struct WorkloadPace {
     failed_passes: u32,
     /// How many statuses in a row were about a Workload that had changed.
     stale_statuses: u32,
-    /// The fields that its spec seems to have lost, and since when.
-    lost: Option<(String, Instant)>,
-    /// Those that it lacks although nothing was lost.
-    never_had: Option<String>,
+    /// The fields that its spec lacks although managers own them; since when, if it may have had them.
+    lacking: BTreeMap<FieldPath, Option<Instant>>,
     is_recalled: bool,
     /// Whether an Event has said that the CRD is older.
     is_outdated: bool,
@@ -208,8 +207,7 @@ impl WorkloadPace {
             unreported: Unreported::default(),
             failed_passes: 0,
             stale_statuses: 0,
-            lost: None,
-            never_had: None,
+            lacking: BTreeMap::new(),
             is_recalled: false,
             is_outdated: false,
             written: None,
@@ -222,23 +220,21 @@ impl WorkloadPace {
         }
     }
 
-    /// Since when the spec seems to have lost these fields, if any.
-    pub fn lost_since(&mut self, lost: Option<&str>, now: Instant) -> Option<Instant> {
-        let Some(lost) = lost.filter(|lost| self.never_had.as_deref() != Some(lost)) else {
-            self.lost = None;
-            return None;
-        };
-        let since = match &self.lost {
-            Some((known, since)) if known == lost => *since,
-            _ => now,
-        };
-        self.lost = Some((lost.to_owned(), since));
-        Some(since)
+    /// The spec lacks these fields although managers own them. Returns those that it may have had, and since when it lacks them.
+    pub fn may_have_lost(&mut self, lacking: Vec<Lacking>, now: Instant) -> Vec<(Lacking, Instant)> {
+        let known = std::mem::take(&mut self.lacking);
+        let mut may_be_lost = Vec::new();
+        for field in lacking {
+            let since = known.get(&field.path).copied().unwrap_or(Some(now));
+            self.lacking.insert(field.path.clone(), since);
+            may_be_lost.extend(since.map(|since| (field, since)));
+        }
+        may_be_lost
     }
 
-    /// The spec lacks these fields although nothing was lost, such as where an admission policy removes them.
-    pub fn never_had(&mut self, fields: String) {
-        self.never_had = Some(fields);
+    /// The spec never had what it lacks, such as where an admission policy removes it.
+    pub fn never_had(&mut self) {
+        self.lacking.values_mut().for_each(|since| *since = None);
     }
 
     /// Whether the CRD is older than this version; whether that is news.
@@ -696,16 +692,28 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_new_until_it_is_known_that_nothing_was_lost() {
+    fn a_field_may_be_lost_until_it_is_known_that_the_spec_never_had_it() {
         let start = Instant::now();
-        let mut record = WorkloadPace::new("uid".to_owned(), Resync::new(HOUR, "uid", start));
         let later = start + SECOND;
-        assert_eq!(record.lost_since(None, start), None);
-        assert_eq!(record.lost_since(Some("a"), start), Some(start));
-        assert_eq!(record.lost_since(Some("a"), later), Some(start));
-        assert_eq!(record.lost_since(Some("a, b"), later), Some(later), "more is lost");
-        record.never_had("a".to_owned());
-        assert_eq!(record.lost_since(Some("a"), later), None);
-        assert_eq!(record.lost_since(Some("a, b"), later), Some(later));
+        let mut record = WorkloadPace::new("uid".to_owned(), Resync::new(HOUR, "uid", start));
+        let mut lost = |lacking: &[&str], now, never_had: bool| {
+            let lacking = lacking.iter().map(|path| Lacking {
+                path: FieldPath::spelled(path),
+                manager: "user".to_owned(),
+                in_schema: (*path).to_owned(),
+            });
+            let lost = record.may_have_lost(lacking.collect(), now).into_iter();
+            let lost: Vec<_> = lost.map(|(field, since)| (field.in_schema, since)).collect();
+            if never_had {
+                record.never_had();
+            }
+            lost
+        };
+        assert_eq!(lost(&["a"], start, false), [("a".to_owned(), start)]);
+        let both = [("a".to_owned(), start), ("b".to_owned(), later)];
+        assert_eq!(lost(&["a", "b"], later, true), both);
+        assert_eq!(lost(&["a", "b"], later, false), []);
+        assert_eq!(lost(&["b"], later, false), []);
+        assert_eq!(lost(&["a"], later, false), [("a".to_owned(), later)], "it came back meanwhile");
     }
 }

@@ -16,13 +16,22 @@ const OWN_TEXT: &str = include_str!("fields.json");
 
 static OWN: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(OWN_TEXT).unwrap_or_default());
 
+/// A CRD that lacks fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Older {
+    /// Which, as [`in_schema`] spells them.
+    pub(crate) lacks: Vec<String>,
+    /// Names some of them, and says what to do.
+    pub(crate) message: String,
+}
+
 /// What is known about the cluster's CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// It has every field that this version knows.
     Complete,
-    /// It lacks some; the message names them and says what to do.
-    Older(String),
+    /// It lacks some.
+    Older(Older),
     /// The API server doesn't publish it, or not yet.
     Unpublished,
     /// The API server has no schemas, or none for Baton: its message.
@@ -39,28 +48,31 @@ pub(super) fn judge(document: &Value) -> Judgement {
     }
     let (named, more) = missing.split_at(missing.len().min(NAMED));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    Judgement::Older(format!(
+    let message = format!(
         "the CRD is older than this operator (version {}): it lacks {}{more}. Install this version's: \
          `baton crd | kubectl apply --server-side -f -`, or with all of Baton by `kubectl apply --server-side -k manifests`",
         env!("CARGO_PKG_VERSION"),
         named.join(", ")
-    ))
+    );
+    Judgement::Older(Older { message, lacks: missing })
 }
 
-/// Whether this version knows the field at this path of a Workload.
-pub(crate) fn is_known(path: Path<'_>) -> bool {
-    let below = |schema: &'static Value, element: &PathElement<'_>| match element {
-        PathElement::Field(name) => schema
-            .get("properties")
-            .map_or_else(|| schema.get("additionalProperties"), |named| named.get(name)),
-        _ => schema.get("items"),
-    };
-    let mut schema: &Value = &OWN;
-    path.elements().iter().all(|element| {
-        // A schema of nothing allows any content.
-        let is_open = schema.as_object().is_some_and(Map::is_empty);
-        is_open || below(schema, element).map(|found| schema = found).is_some()
-    })
+/// Where the field at this path of a Workload is in the schema, such as `.spec.service.ports[].name`; none if this version doesn't
+/// know it. What is inside a field without a schema is where that is.
+pub(crate) fn in_schema(path: Path<'_>) -> Option<String> {
+    let (mut schema, mut spelled): (&Value, _) = (&OWN, String::new());
+    for element in path.elements() {
+        if schema.as_object().is_some_and(Map::is_empty) {
+            break;
+        }
+        let (below, step) = match (element, schema.get("properties")) {
+            (PathElement::Field(name), Some(named)) => (named.get(name)?, format!(".{name}")),
+            (PathElement::Field(_), None) => (schema.get("additionalProperties")?, "{}".to_owned()),
+            _ => (schema.get("items")?, "[]".to_owned()),
+        };
+        (schema, spelled) = (below, spelled + &step);
+    }
+    Some(spelled)
 }
 
 /// The schema of a Workload.
@@ -155,7 +167,7 @@ mod tests {
         let pods =
             &mut older["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"];
         pods["containers"]["items"]["properties"].as_object_mut().unwrap().remove("image");
-        let Judgement::Older(message) = judged(&older) else { panic!("the CRD is older") };
+        let Judgement::Older(Older { message, .. }) = judged(&older) else { panic!("the CRD is older") };
         assert!(message.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{message}");
         assert!(message.contains("kubectl apply --server-side"), "{message}");
     }

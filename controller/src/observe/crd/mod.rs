@@ -9,7 +9,7 @@
 
 mod fields;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use baton_apply::{
     ApiError,
@@ -25,7 +25,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-pub(crate) use self::fields::{Judgement, is_known};
+pub(crate) use self::fields::{Judgement, Older, in_schema};
 use crate::causes::with_causes;
 
 /// How soon the schema is read again while it is older, or can't be read.
@@ -33,8 +33,6 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// How long the published schema may lag behind the CRD, and how long a server that has just started may refuse what it doesn't
 /// refuse later.
 pub(crate) const LAG: Duration = Duration::from_secs(10);
-/// How soon Workloads that were written under an older CRD have been seen so.
-const SEEN_WITHIN: Duration = Duration::from_mins(1);
 /// How soon the schema is read again in any case.
 const READ_EVERY: Duration = Duration::from_secs(30);
 /// How often the same failure is logged.
@@ -92,6 +90,8 @@ struct State {
     verified: Option<Verified>,
     /// When the CRD was last known to be older.
     older_at: Option<Instant>,
+    /// What older CRDs have lacked up to now.
+    lacked: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ struct Verified {
     /// How many doubts there were when it began. Later ones are unresolved: it may have read the schema before they came.
     doubts: u64,
     /// Why Workloads aren't returned as their authors wrote them, if they aren't.
-    older: Option<String>,
+    older: Option<Older>,
 }
 
 impl State {
@@ -164,9 +164,22 @@ impl WorkloadCrd {
         self.state.send_modify(|state| state.lags_until = Some(Instant::now() + LAG));
     }
 
-    /// Whether a Workload that was first seen then without some fields may have lost them: the CRD was older, or had just been.
-    pub(crate) fn may_explain(&self, lacking_since: std::time::Instant) -> bool {
-        self.state.borrow().older_at.is_some_and(|older| lacking_since <= (older + SEEN_WITHIN).into_std())
+    /// Whether the CRD was known to be older at this moment or later.
+    pub(crate) fn was_older_since(&self, moment: std::time::Instant) -> bool {
+        self.state.borrow().older_at.is_some_and(|older| older.into_std() >= moment)
+    }
+
+    /// Whether an older CRD of this process may be why a Workload lacks this field, as [`in_schema`] spells it.
+    pub(crate) fn may_explain(&self, lacking: &str) -> bool {
+        let is_within = |inner: &str, outer: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[', '{']))
+        };
+        // If the key of a list's items is lacking, so are the items.
+        self.state
+            .borrow()
+            .lacked
+            .iter()
+            .any(|lacked| is_within(lacking, lacked) || is_within(lacked, lacking))
     }
 
     /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
@@ -175,7 +188,7 @@ impl WorkloadCrd {
         let known = state.wait_for(|state| state.current().is_some()).await;
         // An error means that the operator is shutting down.
         let older = known.ok().and_then(|state| state.current()?.older.clone());
-        older.map_or(Ok(()), Err)
+        older.map_or(Ok(()), |older| Err(older.message))
     }
 
     /// Reads the schema after each doubt, again and again while it is older or may lag behind, and now and then. Calls `report` at each change with
@@ -221,13 +234,13 @@ impl WorkloadCrd {
                     warn!(error = with_causes(&error), "can't list the Workloads again; Baton retries");
                 }
             }
-            let problem = older.clone().map(CrdProblem::Older);
-            let verified = Some(Verified { doubts: doubt.doubts, older });
+            let problem = older.as_ref().map(|older| CrdProblem::Older(older.message.clone()));
             self.state.send_modify(|state| {
-                state.verified = verified;
-                if is_older {
+                if let Some(older) = &older {
                     state.older_at = Some(Instant::now());
+                    state.lacked.extend(older.lacks.iter().cloned());
                 }
+                state.verified = Some(Verified { doubts: doubt.doubts, older });
             });
             report(problem);
             if is_to_relist || is_older != was_older {
@@ -247,13 +260,13 @@ impl WorkloadCrd {
         &self,
         is_waited_for: bool,
         report: &mut impl FnMut(Option<CrdProblem>),
-    ) -> (Option<String>, bool) {
+    ) -> (Option<Older>, bool) {
         let (begun, mut at_once) = (Instant::now(), true);
         let mut logged: Option<Instant> = None;
         loop {
             let has_lasted = begun.elapsed() >= LAG;
             match self.judge().await {
-                Ok(Judgement::Older(message)) => return (Some(message), at_once),
+                Ok(Judgement::Older(older)) => return (Some(older), at_once),
                 Ok(Judgement::Complete) => return (None, at_once),
                 _ if !is_waited_for => return (None, at_once),
                 // While a CRD changes, or is new, nothing is published for a moment; and a server that starts may refuse for a moment.

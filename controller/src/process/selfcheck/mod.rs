@@ -170,7 +170,7 @@ impl SelfCheck {
     async fn fields(&self) -> CheckResult {
         match self.crd.judge().await {
             Ok(Judgement::Complete) => CheckResult::Fine("has every field that this version knows".to_owned()),
-            Ok(Judgement::Older(message)) => CheckResult::Wrong(message),
+            Ok(Judgement::Older(older)) => CheckResult::Wrong(older.message),
             Ok(Judgement::Unpublished) => CheckResult::Warning(
                 "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
                     .to_owned(),
