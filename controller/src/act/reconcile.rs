@@ -20,7 +20,7 @@ use super::{
 use crate::{
     FIELD_MANAGER,
     clock::now,
-    decide::{intent::IntentError, lacking::Lacking},
+    decide::{child::ChildKind, intent::IntentError, lacking::Lacking},
     hash::digest_of,
     metrics::ReconcileOutcome,
     observe::{Inputs, LAG, Taken, WatchedWorkload},
@@ -96,7 +96,7 @@ pub(crate) async fn reconcile(
     if let Some(wait) = uncertain.map(|(_, since)| may_lag(*since)).max().filter(|wait| !wait.is_zero()) {
         return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
     }
-    let fields = lost_among(lacking, &watched, context);
+    let fields = lost_among(lacking, &watched, &inputs, context);
     if !fields.is_empty() {
         return report_unreadable(&watched, &Unreadable::lost(&fields), context).await;
     }
@@ -115,20 +115,31 @@ fn may_lag(lacking_since: Instant) -> Duration {
     (lacking_since + LAG).saturating_duration_since(now())
 }
 
-/// What a spec has lost of the fields that it lacks although managers own them: what an older CRD explains. A policy that removes fields
-/// when the Workload is written leaves their owners too, and a backup may bring them along.
+/// What a spec has lost of the fields that it lacks although managers own them: what an older CRD explains, and what would delete a child.
+/// A policy that removes fields when the Workload is written leaves their owners too, and a backup may bring them along.
 fn lost_among(
     lacking: Vec<(Lacking, Instant)>,
     watched: &WatchedWorkload,
+    inputs: &Inputs,
     context: &Context,
 ) -> Vec<Lacking> {
     if lacking.is_empty() {
         return Vec::new();
     }
     let status = watched.status().unwrap_or_default();
-    let is_lost =
-        |field: &Lacking| context.crd.may_explain(&field.in_schema) || Unreadable::was_lost(&status, field);
-    lacking.into_iter().map(|(field, _)| field).filter(is_lost).collect()
+    let has_child = |field: &Lacking| {
+        let asked_for = |kind: &ChildKind| kind.part() == Some(&*field.in_schema);
+        ChildKind::ALL.iter().filter(|kind| asked_for(kind)).any(|kind| inputs.around.child(*kind) != 0)
+    };
+    let is_new = status.observed_generation.is_none_or(|generation| generation < 0);
+    let is_lost = |(field, since): &(Lacking, Instant)| {
+        // A new one was created since, unless it lacked the field under that CRD.
+        let is_explained = !is_new || context.crd.was_older_since(*since);
+        (is_explained && context.crd.may_explain(&field.in_schema))
+            || Unreadable::was_lost(&status, field)
+            || has_child(field)
+    };
+    lacking.into_iter().filter(is_lost).map(|(field, _)| field).collect()
 }
 
 /// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:

@@ -45,6 +45,16 @@ impl ChildKind {
         }
     }
 
+    /// The part of a Workload that asks for it, as a path; none for the Deployment, which is always there.
+    pub fn part(self) -> Option<&'static str> {
+        match self {
+            Self::Deployment => None,
+            Self::Service => Some(".spec.service"),
+            Self::Autoscaler => Some(".spec.autoscaling"),
+            Self::DisruptionBudget => Some(".spec.disruptionBudget"),
+        }
+    }
+
     /// The Workload's child of this kind.
     pub fn target(self, workload: &Workload) -> Target {
         Target::new(self.api_resource(), workload.namespace(), workload.name_any())
