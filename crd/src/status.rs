@@ -61,6 +61,11 @@ pub struct WorkloadStatus {
 }
 
 impl WorkloadStatus {
+    /// Whether Baton has written it. The schema's default for a new Workload is about the generation -1.
+    pub fn is_written(&self) -> bool {
+        self.observed_generation.is_some_and(|generation| generation >= 0)
+    }
+
     /// What can be read of the JSON text of a status that another version or another program may have written. The rest is left
     /// out: the next status replaces it.
     pub fn readable(status: &str) -> Self {

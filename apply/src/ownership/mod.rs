@@ -16,7 +16,10 @@ mod migrate;
 mod release;
 mod reown;
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use baton_merge::{
     Arena,
@@ -82,11 +85,10 @@ pub fn owners(live: &LiveObject, path: Path<'_>) -> Vec<Owner> {
 
 /// The entries of `managedFields` without those that another of the same identity follows.
 fn current_entries(live: &LiveObject) -> Vec<ManagedFieldsEntry<'_>> {
-    let mut entries = live.managed_fields();
-    let last: HashMap<_, _> =
-        entries.iter().map(|entry| (entry.identity().map(str::to_owned), entry.position)).collect();
-    entries.retain(|entry| last.get(&entry.identity().map(str::to_owned)) == Some(&entry.position));
-    entries
+    let entries = live.managed_fields();
+    let last: HashMap<_, _> = entries.iter().map(|entry| (entry.identity(), entry.position)).collect();
+    let current: HashSet<usize> = last.into_values().collect();
+    entries.into_iter().filter(|entry| current.contains(&entry.position)).collect()
 }
 
 /// Whether the text of a field set contains the last field of a path. Most don't, and then needn't be read.

@@ -72,7 +72,8 @@ pub(crate) async fn reconcile(
     }
     let _room = context.room_for(&watched).await;
     let last = context.record(&*watched, WorkloadPace::begins);
-    let lacking = watched.lacking();
+    let live = watched.live();
+    let lacking = live.as_ref().map(WatchedWorkload::lacking).unwrap_or_default();
     let lacking = context.record(&*watched, |record| record.may_have_lost(lacking, now()));
     if lacking.iter().any(|(_, since)| !may_lag(*since).is_zero()) {
         context.crd.suspect();
@@ -96,12 +97,14 @@ pub(crate) async fn reconcile(
     if let Some(wait) = uncertain.map(|(_, since)| may_lag(*since)).max().filter(|wait| !wait.is_zero()) {
         return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
     }
-    let fields = lost_among(lacking, &watched, &inputs, context);
-    if !fields.is_empty() {
-        return report_unreadable(&watched, &Unreadable::lost(&fields), context).await;
+    if !lacking.is_empty() {
+        let fields = lost_among(lacking, &watched, &inputs, context);
+        if !fields.is_empty() {
+            return report_unreadable(&watched, &Unreadable::lost(&fields), context).await;
+        }
+        context.record(&*watched, WorkloadPace::never_had);
     }
-    context.record(&*watched, WorkloadPace::never_had);
-    match watched.read() {
+    match live.and_then(|live| WatchedWorkload::read(&live)) {
         Ok(workload) => {
             reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
         }
@@ -109,29 +112,26 @@ pub(crate) async fn reconcile(
     }
 }
 
-/// How long the published schema may still lag behind a CRD under which fields were first missing then. Until it is certain which it was,
-/// any write would make the loss final.
+/// How long the published schema may still lag behind a CRD under which fields were first missing then. Until it is certain which it
+/// was, any write would make the loss final.
 fn may_lag(lacking_since: Instant) -> Duration {
     (lacking_since + LAG).saturating_duration_since(now())
 }
 
-/// What a spec has lost of the fields that it lacks although managers own them: what an older CRD explains, and what would delete a child.
-/// A policy that removes fields when the Workload is written leaves their owners too, and a backup may bring them along.
+/// What a spec has lost of the fields that it lacks although managers own them: what an older CRD explains, and what would delete a
+/// child. A policy that removes fields when the Workload is written leaves their owners too, and a backup may bring them along.
 fn lost_among(
     lacking: Vec<(Lacking, Instant)>,
     watched: &WatchedWorkload,
     inputs: &Inputs,
     context: &Context,
 ) -> Vec<Lacking> {
-    if lacking.is_empty() {
-        return Vec::new();
-    }
     let status = watched.status().unwrap_or_default();
     let has_child = |field: &Lacking| {
         let asked_for = |kind: &ChildKind| kind.part() == Some(&*field.in_schema);
         ChildKind::ALL.iter().filter(|kind| asked_for(kind)).any(|kind| inputs.around.child(*kind) != 0)
     };
-    let is_new = status.observed_generation.is_none_or(|generation| generation < 0);
+    let is_new = !status.is_written();
     let is_lost = |(field, since): &(Lacking, Instant)| {
         // A new one was created since, unless it lacked the field under that CRD.
         let is_explained = !is_new || context.crd.was_older_since(*since);
@@ -240,7 +240,7 @@ async fn report(
         return Ok(None);
     }
     let is_of_new_spec = previous.observed_generation != status.observed_generation;
-    let is_new = previous.observed_generation.is_none_or(|generation| generation < 0);
+    let is_new = !previous.is_written();
     let news = News {
         haste: report::haste(pass, &previous, &status),
         contested,

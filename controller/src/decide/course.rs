@@ -348,8 +348,7 @@ impl Course {
     }
 
     fn turn(&self, step: &Step) -> Turn {
-        let observed = self.seen.workload.status.as_ref().and_then(|status| status.observed_generation);
-        let is_new = observed.is_none_or(|generation| generation < 0);
+        let is_new = !self.seen.workload.status.as_ref().is_some_and(WorkloadStatus::is_written);
         match step {
             Step::Apply { child: ChildKind::Deployment, .. } if step.creates() && is_new => {
                 Turn::AfterNewcomers
@@ -477,10 +476,7 @@ impl Course {
     /// Whether the Workload had children before this pass.
     fn had_children(&self) -> bool {
         let status = self.seen.workload.status.as_ref();
-        let is_reported = |status: &WorkloadStatus| {
-            status.observed_generation.is_some_and(|generation| generation >= 0)
-                || !status.children.is_empty()
-        };
+        let is_reported = |status: &WorkloadStatus| status.is_written() || !status.children.is_empty();
         !self.left.is_empty() || status.is_some_and(is_reported)
     }
 
@@ -662,8 +658,8 @@ fn lets_scale(step: &Step) -> bool {
 
 /// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label, and a watch
 /// reports what has lost it as deleted: so what the status names or the last pass has left may still be there, and what else is
-/// written or reported depends on it. So may an autoscaler of this Workload's that is known to scale the Deployment. What else isn't shown is created, which the
-/// server refuses where there is an object after all.
+/// written or reported depends on it. So may an autoscaler of this Workload's that is known to scale the Deployment. What else isn't
+/// shown is created, which the server refuses where there is an object after all.
 pub fn out_of_sight(
     seen: &Snapshot,
     left: &BTreeSet<ChildKind>,

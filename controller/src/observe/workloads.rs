@@ -130,12 +130,11 @@ impl WatchedWorkload {
         self.packed.digest.spec
     }
 
-    /// The Workload.
+    /// The Workload that was unpacked.
     ///
     /// # Errors
     /// When this version can't read it.
-    pub(crate) fn read(&self) -> Result<Workload, serde_json::Error> {
-        let live = self.live()?;
+    pub(crate) fn read(live: &LiveObject) -> Result<Workload, serde_json::Error> {
         let text = live.spec_text().unwrap_or("null");
         let spec: WorkloadSpec = match serde_json::from_str(text) {
             Ok(spec) => spec,
@@ -148,11 +147,10 @@ impl WatchedWorkload {
 
     /// The fields that its spec lacks although managers own them, so that nobody has removed them. An API server with an older CRD
     /// doesn't return them, and any write while it has that CRD stores the Workload without them.
-    pub(crate) fn lacking(&self) -> Vec<Lacking> {
-        let Ok(live) = self.live() else { return Vec::new() };
+    pub(crate) fn lacking(live: &LiveObject) -> Vec<Lacking> {
         let mut lacking = Vec::new();
         // If it can't be read, that is reported.
-        let _ = absent_fields(&live, &Workload::api_version(&()), |manager, path| {
+        let _ = absent_fields(live, &Workload::api_version(&()), |manager, path| {
             if let [PathElement::Field("spec"), _, ..] = path.elements()
                 && lacking.len() < MOST_LACKING
                 && let Some(in_schema) = in_schema(path)
@@ -163,7 +161,11 @@ impl WatchedWorkload {
         lacking
     }
 
-    fn live(&self) -> Result<LiveObject, serde_json::Error> {
+    /// The whole object, unpacked.
+    ///
+    /// # Errors
+    /// When it is nested too deep.
+    pub(crate) fn live(&self) -> Result<LiveObject, serde_json::Error> {
         LiveObject::from_text(self.dictionary.unpack(&self.packed))
     }
 }
@@ -362,8 +364,7 @@ mod tests {
                 {"manager": "user", "apiVersion": "baton.rs/v1alpha1", "fieldsV1": {"f:spec": fields}},
                 {"manager": "user", "apiVersion": "baton.rs/v2", "fieldsV1": {"f:spec": {"f:service": {}}}},
             ]);
-            let object = serde_json::from_str(&object.to_string()).unwrap();
-            let lacking = WatchedWorkload::new(&object, &Arc::default()).lacking();
+            let lacking = WatchedWorkload::lacking(&serde_json::from_str(&object.to_string()).unwrap());
             lacking.into_iter().map(|lacking| lacking.in_schema).collect::<Vec<_>>()
         };
         let ports = json!({"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:name": {}}});
@@ -379,9 +380,13 @@ mod tests {
         WatchedWorkload::new(&delivered(1, spec), &Arc::default())
     }
 
+    fn read(watched: &WatchedWorkload) -> Result<Workload, serde_json::Error> {
+        WatchedWorkload::read(&watched.live()?)
+    }
+
     #[test]
     fn a_workload_is_read_with_its_metadata_spec_and_status() {
-        let workload = watched(&json!({"replicas": 3, "template": {}})).read().unwrap();
+        let workload = read(&watched(&json!({"replicas": 3, "template": {}}))).unwrap();
         assert_eq!(workload.name_any(), "web");
         assert_eq!(workload.spec.replicas, Some(3));
         assert_eq!(workload.status.unwrap().replicas, Some(3));
@@ -390,7 +395,7 @@ mod tests {
     #[test]
     fn an_unreadable_workload_still_has_a_name_and_a_status() {
         let newer = watched(&json!({"replicas": "many", "template": {}}));
-        assert!(newer.read().unwrap_err().to_string().contains("many"));
+        assert!(read(&newer).unwrap_err().to_string().contains("many"));
         assert_eq!(newer.name_any(), "web");
         assert_eq!(newer.status().unwrap().replicas, Some(3));
     }
@@ -412,7 +417,7 @@ mod tests {
         let Taken { digest, .. } = cache.take(&response);
         assert!(feed(Event::Apply(at(6))).is_empty() && feed(Event::Apply(at(7))).is_empty());
         let cached = cache.store.state().remove(0);
-        assert_eq!((cached.read().unwrap().spec.replicas, cached.digest()), (Some(7), digest));
+        assert_eq!((read(&cached).unwrap().spec.replicas, cached.digest()), (Some(7), digest));
         assert_eq!(feed(Event::Delete(at(8))).len(), 1);
         cache.take(&response);
         assert!(cache.store.is_empty(), "the response is late");

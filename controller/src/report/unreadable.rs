@@ -9,6 +9,7 @@ use crate::{
     decide::lacking::Lacking,
 };
 
+const LOST: &str = "SpecLost";
 /// How many lost fields and their managers a message names.
 const NAMED: usize = 5;
 /// How many bytes these take at most.
@@ -43,8 +44,7 @@ impl Unreadable {
 
     /// Whether a status says of this field that the spec has lost it, or may, since it names only some.
     pub(crate) fn was_lost(status: &WorkloadStatus, field: &Lacking) -> bool {
-        let reason = Self::Lost(String::new()).reason();
-        let mut known = status.conditions.iter().filter(|known| known.reason == reason);
+        let mut known = status.conditions.iter().filter(|known| known.reason == LOST);
         known.any(|known| [field.path.as_str(), " more", "…"].iter().any(|text| known.message.contains(text)))
     }
 
@@ -52,7 +52,7 @@ impl Unreadable {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Undecodable(_) => "Undecodable",
-            Self::Lost(_) => "SpecLost",
+            Self::Lost(_) => LOST,
         }
     }
 }

@@ -191,9 +191,10 @@ impl WorkloadCrd {
         older.map_or(Ok(()), |older| Err(older.message))
     }
 
-    /// Reads the schema after each doubt, again and again while it is older or may lag behind, and now and then. Calls `report` at each change with
-    /// the reason why nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`, where cached
-    /// Workloads may be by another CRD. Notifies `again` when every Workload is to be reconciled again. Never ends: spawn it.
+    /// Reads the schema after each doubt, again and again while it is older or may lag behind, and now and then. Calls `report` at each
+    /// change with the reason why nothing is written; with none at first, and once Baton writes again. Before that it calls `relist`,
+    /// where cached Workloads may be by another CRD. Notifies `again` when every Workload is to be reconciled again. Never ends: spawn
+    /// it.
     pub(crate) async fn keep_verified(
         self,
         again: Arc<Notify>,
