@@ -4,7 +4,7 @@ use baton_apiserver::Actor;
 use http::Method;
 use serde_json::json;
 
-use crate::cluster::{CONFIG_MAPS, Cluster, PODS, config_map, pod};
+use crate::cluster::{CARTS, CONFIG_MAPS, Cluster, PODS, cart, config_map, pod, with_carts};
 
 const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
 
@@ -56,4 +56,19 @@ async fn what_a_quota_has_no_room_for_is_refused() {
     for (path, object, expected) in cases {
         assert_eq!(cluster.ask(Method::POST, path, object).await, expected);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_counts_a_kind_that_the_preferred_version_lacks() {
+    let cluster = with_carts(Actor::Quotas).await;
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
+        "spec": {"hard": {"count/carts.example.com": "1"}},
+    });
+    cluster.post(QUOTAS, quota).await;
+    cluster.post(CARTS, cart("one")).await;
+    cluster.settle().await;
+    let quota = cluster.get(&format!("{QUOTAS}/q")).await;
+    assert_eq!(quota["status"]["used"], json!({"count/carts.example.com": "1"}));
+    assert_eq!(cluster.ask(Method::POST, CARTS, cart("two")).await.unwrap_err().0, 403);
 }
