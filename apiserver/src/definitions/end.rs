@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_merge::{Arena, value::Value};
 
-use super::{GROUP, changed, serve};
+use super::{GROUP, accept_freed_names, changed, serve};
 use crate::{
     custom::crd::{self, Ending},
     metadata,
@@ -47,6 +47,7 @@ pub(crate) fn clean_up(server: &Server, name: &str) -> Result<(), Failure> {
         serve(server);
         let Some(live) = server.store.get(&definitions.storage, &key) else { return Ok(()) };
         if step(server, definitions, &key, &live)?.is_some() {
+            accept_freed_names(server, definitions)?;
             serve(server);
             return Ok(());
         }
