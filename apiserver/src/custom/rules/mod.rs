@@ -46,7 +46,7 @@ impl Program {
 }
 
 /// Writes what the crates fail at as something that they can do: optional selections as indexes, quantifiers as calls again, and
-/// some operators and arguments as calls of [functions](functions) that no expression can name.
+/// some operators and arguments as calls of [functions] that no expression can name.
 fn amend(expression: &mut IdedExpr) {
     match &mut expression.expr {
         Expr::Call(call) => {
@@ -119,7 +119,7 @@ fn amended_call(mut own: CallExpr) -> Expr {
     Expr::Call(own)
 }
 
-/// `all` or `exists` as the call that was written, so that [a function](functions) can pass over errors as cel-go does.
+/// `all` or `exists` as the call that was written, so that [a function](functions::all) can pass over errors as cel-go does.
 fn quantifier(mut comprehension: ComprehensionExpr) -> Expr {
     if let Expr::Call(step) = &mut comprehension.loop_step.expr {
         let name = match step.func_name.as_str() {
