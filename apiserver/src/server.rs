@@ -174,6 +174,7 @@ impl Server {
                 }
                 match rbac::review(self, request, place)? {
                     Some(answer) => Ok(answer),
+                    None if place.resource.is("", "Binding") => write::bind(self, request, place),
                     None => write::create(self, request, place),
                 }
             }

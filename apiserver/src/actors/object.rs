@@ -119,7 +119,7 @@ pub(crate) fn is_active(pod: &Value) -> bool {
 }
 
 /// A time as objects have it.
-pub(super) fn time(now: Timestamp) -> Value {
+pub(crate) fn time(now: Timestamp) -> Value {
     types::second_time(now).into()
 }
 

@@ -84,7 +84,7 @@ fn step(
         crd::end(json, ending, &now);
     });
     let storage = &definitions.storage;
-    if metadata::is_done_for(changed) {
+    if metadata::is_done_for(definitions, changed) {
         return Ok(server.store.remove(storage, key, live).ok().map(drop));
     }
     let draft = Draft { object: changed, owners: Owners::Kept(live), order: live.order };
@@ -116,8 +116,17 @@ fn instances(server: &Server, resource: &Resource) -> Vec<Key> {
     listed.map(|snapshot| snapshot.objects.into_iter().map(|(key, _)| key).collect()).unwrap_or_default()
 }
 
+/// Refuses a new object whose definition is deleted.
+pub(crate) fn check_open(place: &Place) -> Result<(), Failure> {
+    if is_ending(&place.resource) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Failure::forbidden(&place.resource, &place.name, why));
+    }
+    Ok(())
+}
+
 /// Whether the definition of a resource is deleted.
-pub(crate) fn is_ending(resource: &Resource) -> bool {
+fn is_ending(resource: &Resource) -> bool {
     match &resource.schema {
         Schema::Custom(custom) => crd::is_ending(&custom.object),
         Schema::BuiltIn { .. } => false,
