@@ -38,8 +38,11 @@ pub enum Failure {
 const DENIED_BY_A_WEBHOOK: &str = "admission webhook ";
 
 /// Failures without a reason are errors that the server didn't expect. Most pass, such as a changed etcd leader. These don't: the
-/// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), or is too large for etcd.
-const LASTING: [&str; 4] = [
+/// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), a manager owns fields of a custom resource in
+/// a version that its CRD doesn't have any more (`pkg/apiserver/conversion` in k8s.io/apiextensions-apiserver), or the object is too
+/// large for etcd.
+const LASTING: [&str; 5] = [
+    "request to convert CR to an invalid group/version",
     "failed to create typed patch object",
     "failed to create typed live object",
     "etcdserver: request is too large",
@@ -58,7 +61,7 @@ impl ApiError {
     /// | 409 | of another object, such as a quota's | passing |
     /// | 401, 408, 425, 429 | credentials that have just run out, or too many requests | passing |
     /// | 5xx | timeouts, storage, a webhook that can't be called, or one that denies with such a code | passing |
-    /// | 500 | without a reason, and of a lasting kind: a field that no schema has, or an object too large for etcd | rejected |
+    /// | 500 | without a reason, and of a lasting kind: a field that no schema has, an owner in a version that is gone, or an object too large for etcd | rejected |
     /// | other 4xx | validation, permissions, policies, and webhooks that deny, with whatever code | rejected |
     pub fn of_write(&self, request: &Request) -> Failure {
         match self {
@@ -230,6 +233,7 @@ mod tests {
             (&apply, 400, "BadRequest", "metadata.managedFields must be nil", Value::Null, Rejected),
             (&apply, 413, "RequestEntityTooLarge", "limit is 3145728", Value::Null, Rejected),
             (&apply, 500, "", untyped, Value::Null, Rejected),
+            (&apply, 500, "", "request to convert CR to an invalid group/version: a.b/v1beta1", Value::Null, Rejected),
             (&apply, 500, "", "etcdserver: request is too large", Value::Null, Rejected),
             // Permissions, quotas and policies.
             (&apply, 403, "Forbidden", "exceeded quota: small", itself(), Rejected),

@@ -47,6 +47,13 @@ impl Index {
     pub fn url(&self, kind: &ApiResource) -> Option<&str> {
         self.paths.get(&document_path(kind)).map(|location| location.url.as_str())
     }
+
+    /// The URLs of the documents of all versions of a kind's group.
+    pub fn urls_of_group(&self, kind: &ApiResource) -> impl Iterator<Item = &str> {
+        let group = if kind.group.is_empty() { "api/".to_owned() } else { format!("apis/{}/", kind.group) };
+        let of_group = move |(path, _): &(&String, &Location)| path.starts_with(&group);
+        self.paths.iter().filter(of_group).map(|(_, location)| location.url.as_str())
+    }
 }
 
 /// The path of the document that describes a kind, below `/openapi/v3/`.
@@ -66,6 +73,24 @@ pub async fn fetch(
     kinds: &[ApiResource],
 ) -> Result<Value, OpenApiError> {
     Ok(lean::read(&text(client, limit, url).await?, kinds)?)
+}
+
+/// One document of those of several versions of a group. The types of each version have names of their own.
+pub fn united(documents: impl IntoIterator<Item = Value>) -> Value {
+    fn add(to: &mut Value, more: Value) {
+        match (to, more) {
+            (Value::Object(members), Value::Object(more)) => {
+                for (name, value) in more {
+                    add(members.entry(name).or_insert(Value::Null), value);
+                }
+            }
+            (to, more) => *to = more,
+        }
+    }
+    documents.into_iter().fold(Value::Null, |mut united, document| {
+        add(&mut united, document);
+        united
+    })
 }
 
 async fn text(client: &Client, limit: Duration, url: &str) -> Result<String, ApiError> {

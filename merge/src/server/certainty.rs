@@ -125,9 +125,14 @@ pub(super) fn of_versions<'a>(
     if resource.converts_by_webhook() && others.peek().is_some() {
         return Some("a manager owns fields in another version, and a webhook converts between the two");
     }
-    others.any(|version| resource.may_be_served(version)).then_some(
-        "a manager owns fields in another version, and only the server can convert between the two",
-    )
+    let reason = |version| {
+        if resource.is_custom() && resource.type_in(version).is_none() {
+            "a manager owns fields in a version that isn't known; if it isn't served any more, the server refuses every apply"
+        } else {
+            "a manager owns fields in another version, and only the server can convert between the two"
+        }
+    };
+    others.find(|version| resource.converts_in_server(version)).map(reason)
 }
 
 /// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers how it was
