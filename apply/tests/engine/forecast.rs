@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use baton_apply::{
     Change, Effects, FieldPath, Forecast, ForecastError, Guard, LiveObject, ManagedFieldsEntry, Request,
-    Schemas, Take, Target, openapi::document_path,
+    Schemas, Take, Target, Tries, openapi::document_path,
 };
 use baton_merge::{
     Release,
@@ -455,4 +455,28 @@ fn owners_of_a_custom_resource_in_another_version_are_certain_where_it_has_the_s
         };
         assert_eq!(conflicts.fields[0].path.as_str(), ".spec.size");
     }
+}
+
+#[test]
+fn a_write_that_is_sent_says_why() {
+    let reason = |live: Option<&LiveObject>, body: &Value| {
+        let write = schemas().prepare(forced(body), live, Tries::default(), now());
+        write.reason().map(|reason| reason.to_string())
+    };
+    let with = |image: &str, env: &Value| deployment(&json!({"image": image, "env": env}));
+    let field_ref = |spec: Value| json!([{"name": "A", "valueFrom": {"fieldRef": spec}}]);
+    let plain = with("app:1", &field_ref(json!({"fieldPath": "metadata.name"})));
+    let filled_in = with("app:1", &field_ref(json!({"fieldPath": "metadata.name", "apiVersion": "v1"})));
+    let live = stored(&[(MANAGER, &filled_in)]);
+    assert_eq!(reason(Some(&live), &filled_in), None);
+    assert_eq!(
+        reason(Some(&live), &plain).unwrap(),
+        ".spec.template.spec.containers[name=\"app\"].env[name=\"A\"].valueFrom.fieldRef: the live value is what the server may make of \
+         this one, with defaults or in another spelling"
+    );
+    assert_eq!(reason(Some(&live), &with("app:2", &json!([]))).unwrap(), format!("{IMAGE}: it is set"));
+    assert_eq!(
+        reason(Some(&stored(&[("other", &filled_in)])), &filled_in).unwrap(),
+        "the fields that it applies aren't all its own yet"
+    );
 }
