@@ -34,7 +34,7 @@ pub use baton_merge::{
 
 pub use applier::{Applier, Observer, Options};
 pub use effects::{Effects, Take};
-pub use error::{ApiError, Failure, bounded};
+pub use error::{ApiError, Failure, Misuse, bounded};
 pub use forecast::{Conflict, Conflicts, Forecast, ForecastError, PredictedObject};
 pub use managed_fields::ManagedFieldsEntry;
 pub use object::{LiveObject, Revision};

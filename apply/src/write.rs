@@ -113,11 +113,13 @@ impl PredictedObject {
 pub enum Outcome {
     /// It changes nothing, and wasn't sent.
     Skipped,
-    /// It was stored, or tried in a dry run. Or it was sent although it changes nothing: then the object has the revision that was
-    /// read.
+    /// The server accepted it: it was stored, tried in a dry run, or changes nothing.
     Stored {
         /// The object as the server returned it.
         object: LiveObject,
+        /// Whether the object isn't the one that was read. If it is, it was sent although it changes nothing: see
+        /// [`PreparedWrite::reason`].
+        changed: bool,
         /// What it did to single fields, as far as the response confirms it; empty if it couldn't be predicted.
         effects: Effects,
         /// How the response compares with the prediction. `None` if the two can't be compared: there was no prediction, other
@@ -244,7 +246,12 @@ impl Schemas {
                     }
                     _ => Effects::default(),
                 };
-                Outcome::Stored { object, effects, verdict }
+                let changed = live.is_none_or(|live| match effect {
+                    Effect::Stored => live.revision() != object.revision(),
+                    // A dry run returns the version that is stored.
+                    Effect::DryRun => !live.is_same_as(&object),
+                });
+                Outcome::Stored { object, changed, effects, verdict }
             }
             Ok(left) => Outcome::Deleted(left),
             Err(error) => match error.of_write(&write.request) {
