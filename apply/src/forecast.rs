@@ -4,6 +4,7 @@ use std::fmt;
 
 use baton_merge::{
     Arena,
+    fieldpath::Path,
     predict::{self, Apply, PredictError},
     server::{Certainty, Live, ManagerId, Operation, Spelling, Stored, Write},
     updater,
@@ -21,6 +22,7 @@ use crate::{
     patch::patched,
     repeat::Repeat,
     scratch::with_arena,
+    spelling::is_filled_in,
     stored_form::stored_form,
 };
 
@@ -100,7 +102,10 @@ pub struct PredictedObject {
     pub certainty: Certainty,
     /// What changes, and for which managers.
     pub effects: Effects,
-    /// Whether the apply needn't be sent: no value changes, only the owners of values that the server doesn't store, such as `value: ""`,
+    /// The fields among those that it [sets](Effects::sets) whose live values may be what the server makes of the intended ones: with
+    /// defaults, or spelled in another way. [`spelling::minimal_intent`](crate::spelling::minimal_intent) spells them as the server does.
+    pub respelled: Vec<FieldPath>,
+    /// Whether the apply needn't be sent: nothing changes that a client sees. Or no value changes, only the owners of values that the server doesn't store, such as `value: ""`,
     /// and the times and order of the entries of `managedFields`.
     pub is_repeat: bool,
     /// The time that the write was predicted for.
@@ -221,6 +226,12 @@ impl Schemas {
         }
         let object = predicted(&prediction.stored)?;
         let effects = Effects::of(arena, &prediction, secrecy, [&old, &new], unstored, apply.manager);
+        let modified = prediction.comparison.modified.leaves(arena).paths(arena).into_iter();
+        let is_respelled = |path: &Path<'_>| {
+            let values = old.find(*path).zip(new.find(*path));
+            values.is_some_and(|(old, new)| is_filled_in(&new.to_json(), Some(&old.to_json())))
+        };
+        let respelled = modified.filter(is_respelled).map(FieldPath::from).collect();
         let first = live.zip(before).filter(|_| !effects.change_nothing()).and_then(|(live, before)| {
             let changing = Changing {
                 resource,
@@ -238,7 +249,8 @@ impl Schemas {
             changed,
             certainty,
             effects,
-            is_repeat: repeat.is_some(),
+            respelled,
+            is_repeat: repeat.is_some() || (before.is_some() && matches!(certainty, Certainty::Unseen(_))),
             at: apply.now,
         };
         Ok((Forecast::Stored(Box::new(stored)), first))
@@ -262,6 +274,7 @@ impl Schemas {
                 changed: stored.changed,
                 certainty: stored.certainty,
                 effects: Effects::default(),
+                respelled: Vec::new(),
                 is_repeat: false,
                 at: write.now,
             }))),

@@ -143,6 +143,11 @@ impl Request {
         }
     }
 
+    /// Whether the server refuses it if there is an object.
+    pub(crate) fn requires_absence(&self) -> bool {
+        matches!(&self.change, Change::Apply { body, .. } if body["metadata"]["resourceVersion"] == NO_OBJECTS_VERSION)
+    }
+
     /// Whether the server refuses it if the object has changed since it was read.
     pub fn requires_unchanged(&self) -> bool {
         match &self.change {

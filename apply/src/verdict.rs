@@ -179,7 +179,9 @@ impl<'a> Comparison<'a> {
         }
         differences.truncate(MOST_DIFFERENCES);
         Some(match predicted.certainty {
-            Certainty::Unknown(reason) if !differences.is_empty() => Verdict::Unknown(reason),
+            Certainty::Unknown(reason) | Certainty::Unseen(reason) if !differences.is_empty() => {
+                Verdict::Unknown(reason)
+            }
             _ if !differences.is_empty() => Verdict::Mismatch(differences),
             _ if filled_in => Verdict::ModuloDefaulting,
             _ => Verdict::Match,

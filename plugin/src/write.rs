@@ -288,7 +288,9 @@ impl Written {
             (None, Ok(Forecast::Stored(stored))) => match stored.certainty {
                 Certainty::Exact => None,
                 Certainty::ModuloDefaulting => Some("the server then fills in defaults".to_owned()),
-                Certainty::Unknown(reason) => Some(format!("uncertain: {reason}")),
+                Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
+                    Some(format!("uncertain: {reason}"))
+                }
             },
             _ => None,
         };

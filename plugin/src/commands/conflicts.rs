@@ -1,5 +1,6 @@
 //! `conflicts`: what stands in the way of an apply, and the ways out.
 
+use baton_apply::{Certainty, Forecast};
 use clap::Args;
 use serde::Serialize;
 
@@ -45,6 +46,9 @@ struct Reported {
     /// Why the server would refuse the apply for another reason, or why that can't be predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// Why there may be conflicts that aren't predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncertain: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +70,13 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let request = intent.request(intent.live.as_ref(), &args.intents.field_manager, false);
         let write = writer.predict(request, intent.live.as_ref());
         let object = name_of(&intent.target);
+        let uncertain = match &write.forecast {
+            Ok(Forecast::Stored(stored)) => match stored.certainty {
+                Certainty::Unknown(reason) => Some(reason),
+                _ => None,
+            },
+            _ => None,
+        };
         let report = Written { before: intent.live, write, outcome: None }.report(DryRun::Client);
         let message = report.message.filter(|_| report.result != "conflict");
         let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
@@ -74,7 +85,7 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
             let (overwrite, give_up, share) = (way("--overwrite"), way("--give-up"), way("--share"));
             ReportedConflict { change, overwrite, give_up, share }
         });
-        reports.push(Reported { object, conflicts: conflicts.collect(), message });
+        reports.push(Reported { object, conflicts: conflicts.collect(), message, uncertain });
     }
     args.output.output.print(terminal, &reports, |terminal| {
         for (index, report) in reports.iter().enumerate() {
@@ -90,9 +101,12 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
 }
 
 fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
-    let Reported { object, conflicts, message } = report;
+    let Reported { object, conflicts, message, uncertain } = report;
     match (conflicts.len(), message) {
-        (0, None) => return writeln!(terminal.out, "{object}: no conflicts"),
+        (0, None) => {
+            writeln!(terminal.out, "{object}: no conflicts")?;
+            return uncertain.iter().try_for_each(|reason| writeln!(terminal.out, "  uncertain: {reason}"));
+        }
         (0, Some(message)) => return writeln!(terminal.out, "{object}: {message}"),
         (1, _) => writeln!(terminal.out, "{object}: {RED}1 conflict{RED:#}")?,
         (count, _) => writeln!(terminal.out, "{object}: {RED}{count} conflicts{RED:#}")?,
