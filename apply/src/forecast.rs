@@ -19,6 +19,7 @@ use crate::{
     find::Finder,
     leftovers::{Changing, First},
     patch::patched,
+    quoted::without_mistyped_secrets,
     repeat::Repeat,
     scratch::with_arena,
     stored_form::stored_form,
@@ -199,7 +200,9 @@ impl Schemas {
         }
         let mut prediction = match resource.predict_values(arena, before, intent, apply) {
             Ok(prediction) => prediction,
-            Err(PredictError::Refused(message)) => return alone(Forecast::Refused(message)),
+            Err(PredictError::Refused(message)) => {
+                return alone(Forecast::Refused(without_mistyped_secrets(&message, secrecy)));
+            }
             Err(error) => return Err(ForecastError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
@@ -265,7 +268,10 @@ impl Schemas {
                 is_repeat: false,
                 at: write.now,
             }))),
-            Err(refusal) => Ok(Forecast::Refused(refusal.to_string())),
+            Err(refusal) => {
+                let secrecy = Secrecy::of(&request.target.resource);
+                Ok(Forecast::Refused(without_mistyped_secrets(&refusal.to_string(), secrecy)))
+            }
         }
     }
 }

@@ -19,9 +19,11 @@ use crate::{
 
 /// Show what an apply of these manifests would change
 ///
-/// What the server would store, by a server dry run; where you may not do that, and with --live, as it is predicted here. After the difference of each object come the fields that would
-/// be taken from other managers, those that would be released, and the conflicts. An object with conflicts is shown as it would be
-/// if they were overwritten.
+/// What the server would store, by a server dry run; where you may not do that, and with --live, as it is predicted here. After the
+/// difference of each object come the fields that would be taken from other managers, those that would be released, and the conflicts.
+/// An object with conflicts is shown as it would be if they were overwritten.
+///
+/// Values of Secrets aren't shown. Environment variables and arguments are, as kubectl diff shows them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes, as those of kubectl diff:
