@@ -195,7 +195,8 @@ impl Schemas {
         let resource = self.resource(&request.target.resource)?;
         let before = live.map(|live| readable("live object", live.value(arena))).transpose()?;
         let intent = readable("intent", Value::from_json(arena, body))?;
-        if before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
+        let broken = request.broken_guard(live);
+        if broken.is_none() && before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
             return alone(Forecast::NoOp);
         }
         let mut prediction = match resource.predict_values(arena, before, intent, apply) {
@@ -208,6 +209,9 @@ impl Schemas {
         if !prediction.conflicts.is_empty() {
             let live = before.unwrap_or(Value::Null);
             return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, secrecy, live, intent)));
+        }
+        if let Some(message) = broken {
+            return alone(Forecast::Refused(message));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
             return alone(Forecast::NoOp);

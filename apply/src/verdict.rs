@@ -100,7 +100,8 @@ impl Forecast {
     pub(crate) fn expected(&self, error: &ApiError) -> bool {
         match self {
             Self::Conflicts(_) => error.is_ownership_conflict(),
-            Self::Refused(_) => error.is_rejection(),
+            // A broken guard isn't a rejection, and has this text.
+            Self::Refused(message) => error.is_rejection() || error.to_string() == *message,
             Self::NoOp | Self::Stored(_) | Self::Deleted => false,
         }
     }
