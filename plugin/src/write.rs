@@ -235,6 +235,7 @@ impl Written {
         let before = self.before.as_ref();
         let change = Changing { before, manager: self.write.request.manager(), secrecy };
         match (&self.outcome, &self.write.forecast) {
+            (Some(Outcome::Stored { object, .. }), _) if self.changes_nothing(object) => Vec::new(),
             // A dry run confirms no effects, but shows the object.
             (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored)))
                 if self.is_unstored(object) =>
@@ -287,7 +288,9 @@ impl Written {
         let certainty = match (&self.outcome, &self.write.forecast) {
             (None, Ok(Forecast::Stored(stored))) => match stored.certainty {
                 Certainty::Exact => None,
-                Certainty::ModuloDefaulting => Some("the server then fills in defaults".to_owned()),
+                Certainty::ModuloDefaulting => {
+                    Some("the server then fills in defaults and validates it".to_owned())
+                }
                 Certainty::Unknown(reason) => Some(format!("uncertain: {reason}")),
             },
             _ => None,
@@ -313,17 +316,19 @@ impl Written {
         self.before.as_ref().is_some_and(|before| before.revision() == object.revision())
     }
 
+    /// Whether the server stores nothing, or wouldn't: a spelling of what is there, such as `cpu: 1000m` for `1`, changes nothing, though
+    /// it isn't predicted.
+    fn changes_nothing(&self, object: &LiveObject) -> bool {
+        let before = self.before.as_ref().and_then(|before| before.as_json().ok());
+        before.is_some_and(|before| object.as_json().is_ok_and(|object| object == before))
+    }
+
     fn stored_result(&self, object: &LiveObject) -> &'static str {
         match &self.before {
             None => "created",
-            // A dry run leaves the version as it is.
-            Some(_) if self.is_unstored(object) && !self.is_predicted_to_change() => "unchanged",
+            Some(_) if self.changes_nothing(object) => "unchanged",
             Some(_) => "changed",
         }
-    }
-
-    fn is_predicted_to_change(&self) -> bool {
-        matches!(&self.write.forecast, Ok(Forecast::Stored(stored)) if stored.changed)
     }
 
     fn predicted_result(&self) -> (&'static str, Option<String>) {
@@ -339,6 +344,11 @@ impl Written {
 }
 
 impl WrittenReport {
+    /// Whether the server refuses it, and not because of other managers' fields.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.result == "refused"
+    }
+
     /// What has to be said besides the fields, line by line: why it is refused, and how far the prediction goes.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
         let message = self.message.as_deref().filter(|_| self.result != "conflict");
