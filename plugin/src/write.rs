@@ -105,6 +105,8 @@ pub(crate) struct Written {
     pub(crate) write: PreparedWrite,
     /// What the server did with it; none if it wasn't asked.
     pub(crate) outcome: Option<Outcome>,
+    /// What the server warned about.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Predicts writes, and sends them.
@@ -152,7 +154,7 @@ impl Writer {
             let target = made.target.clone();
             let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
             let (Some((applier, connection)), true) = (&self.applier, dry_run != DryRun::Client) else {
-                return Ok(Written { before, write, outcome: None });
+                return Ok(Written { before, write, outcome: None, warnings: Vec::new() });
             };
             let effect = if dry_run == DryRun::Server { Effect::DryRun } else { Effect::Stored };
             let response = applier.send(&write.request, effect).await;
@@ -170,7 +172,10 @@ impl Writer {
                 Outcome::Rejected { error, .. } if is_forbidden(&error) => {
                     return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
                 }
-                outcome => return Ok(Written { before, write, outcome: Some(outcome) }),
+                outcome => {
+                    let warnings = connection.warnings.take();
+                    return Ok(Written { before, write, outcome: Some(outcome), warnings });
+                }
             }
         }
     }
@@ -216,6 +221,9 @@ pub(crate) struct WrittenReport {
     /// Where it differs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) differences: Vec<String>,
+    /// What the server warned about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Written {
@@ -308,6 +316,7 @@ impl Written {
             certainty,
             prediction,
             differences,
+            warnings: self.warnings.clone(),
         }
     }
 
@@ -395,11 +404,19 @@ impl WrittenReport {
         for line in self.notes().chain(compared) {
             writeln!(terminal.out, "{indentation}{line}")?;
         }
+        self.write_warnings(terminal)?;
         if self.prediction == Some("differs") {
             writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: not as predicted", self.object)?;
             self.differences.iter().try_for_each(|difference| writeln!(terminal.err, "  {difference}"))?;
         }
         Ok(())
+    }
+
+    /// Writes what the server warned about.
+    pub(crate) fn write_warnings(&self, terminal: &mut Terminal) -> io::Result<()> {
+        let mut warnings = self.warnings.iter();
+        warnings
+            .try_for_each(|text| writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: {text}", self.object))
     }
 
     /// The exit code that it deserves.

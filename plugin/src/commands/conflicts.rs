@@ -67,7 +67,8 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let live = intent.live.as_ref();
         let write = writer.predict(intent.request(live, &args.intents.field_manager, false), live);
         let object = name_of(&intent.target);
-        let report = Written { before: intent.live.clone(), write, outcome: None }.report(DryRun::Client);
+        let report = Written { before: intent.live.clone(), write, outcome: None, warnings: Vec::new() }
+            .report(DryRun::Client);
         // The server checks conflicts first: only without them it says what else is wrong.
         let forced =
             async |live: Option<&LiveObject>| Ok(intent.request(live, &args.intents.field_manager, true));

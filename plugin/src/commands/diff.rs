@@ -53,6 +53,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
             before: intent.live.clone(),
             write: writer.predict(intent.request(live, manager, false), live),
             outcome: None,
+            warnings: Vec::new(),
         };
         let forced =
             writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
@@ -61,7 +62,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
         reports.push(if forced.is_refused() {
             WrittenReport { changes: plain.changes, ..forced }
         } else {
-            WrittenReport { certainty: forced.certainty, ..plain }
+            WrittenReport { certainty: forced.certainty, warnings: forced.warnings, ..plain }
         });
     }
     let is_different = |(report, text): (&WrittenReport, &String)| {
@@ -79,6 +80,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
             let mut table = Table::headless();
             report.changes.iter().filter(|change| told(change)).for_each(|change| change.row(&mut table));
             table.write(&mut *terminal.out, "")?;
+            report.write_warnings(terminal)?;
             if report.is_refused() {
                 writeln!(terminal.out, "{}: {RED}refused{RED:#}", report.object)?;
             }
