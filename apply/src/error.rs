@@ -79,10 +79,11 @@ const DENIED_BY_A_WEBHOOK: &str = "admission webhook ";
 /// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), a manager owns fields of a custom resource in
 /// a version that its CRD doesn't have any more (`pkg/apiserver/conversion` in k8s.io/apiextensions-apiserver), or the object is too
 /// large for etcd.
-const LASTING: [&str; 5] = [
+const LASTING: [&str; 6] = [
     "request to convert CR to an invalid group/version",
     "failed to create typed patch object",
     "failed to create typed live object",
+    "unable to convert unstructured object to",
     "etcdserver: request is too large",
     "trying to send message larger than max",
 ];
@@ -282,6 +283,8 @@ mod tests {
         let webhook_down =
             "Internal error occurred: failed calling webhook \"x.y\": context deadline exceeded";
         let untyped = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared";
+        let undecoded = "failed to convert new object (shop/x; /v1, Kind=Secret) to proper version: unable to convert unstructured \
+                         object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 6";
         #[rustfmt::skip]
         let table = [
             // Another version, other owners, gone, or there already.
@@ -308,6 +311,7 @@ mod tests {
             (&apply, 413, "RequestEntityTooLarge", "limit is 3145728", Value::Null, Rejected),
             (&apply, 500, "", untyped, Value::Null, Rejected),
             (&apply, 500, "", "request to convert CR to an invalid group/version: a.b/v1beta1", Value::Null, Rejected),
+            (&apply, 500, "", undecoded, Value::Null, Rejected),
             (&apply, 500, "", "etcdserver: request is too large", Value::Null, Rejected),
             // Permissions, quotas and policies.
             (&apply, 403, "Forbidden", "exceeded quota: small", itself(), Rejected),

@@ -20,6 +20,7 @@ use crate::{
     find::Finder,
     leftovers::{Changing, First},
     patch::patched,
+    quoted::without_mistyped_secrets,
     repeat::Repeat,
     scratch::with_arena,
     spelling::is_filled_in,
@@ -199,17 +200,23 @@ impl Schemas {
         let resource = self.resource(&request.target.resource)?;
         let before = live.map(|live| readable("live object", live.value(arena))).transpose()?;
         let intent = readable("intent", Value::from_json(arena, body))?;
-        if before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
+        let broken = request.broken_guard(live);
+        if broken.is_none() && before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
             return alone(Forecast::NoOp);
         }
         let mut prediction = match resource.predict_values(arena, before, intent, apply) {
             Ok(prediction) => prediction,
-            Err(PredictError::Refused(message)) => return alone(Forecast::Refused(message)),
+            Err(PredictError::Refused(message)) => {
+                return alone(Forecast::Refused(without_mistyped_secrets(&message, secrecy)));
+            }
             Err(error) => return Err(ForecastError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
             let live = before.unwrap_or(Value::Null);
             return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, secrecy, live, intent)));
+        }
+        if let Some(message) = broken {
+            return alone(Forecast::Refused(message));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
             return alone(Forecast::NoOp);
@@ -278,7 +285,10 @@ impl Schemas {
                 is_repeat: false,
                 at: write.now,
             }))),
-            Err(refusal) => Ok(Forecast::Refused(refusal.to_string())),
+            Err(refusal) => {
+                let secrecy = Secrecy::of(&request.target.resource);
+                Ok(Forecast::Refused(without_mistyped_secrets(&refusal.to_string(), secrecy)))
+            }
         }
     }
 }

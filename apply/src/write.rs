@@ -217,7 +217,10 @@ impl Schemas {
             Ok((forecast, first)) => (Ok(forecast), first),
             Err(error) => (Err(error), None),
         };
-        if let Some(live) = live.filter(|_| forecast.is_ok() && tries.are_guarded()) {
+        // A version that the intent names is its author's guard, and stays.
+        if let Some(live) =
+            live.filter(|_| forecast.is_ok() && tries.are_guarded() && !request.requires_unchanged())
+        {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();

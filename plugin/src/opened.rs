@@ -341,7 +341,7 @@ impl Steps<'_> {
 
 /// The object that a write leaves, or would leave.
 fn after(written: Written) -> Result<Option<LiveObject>, Failure> {
-    let Written { before, write, outcome } = written;
+    let Written { before, write, outcome, .. } = written;
     match (outcome, write.forecast) {
         (Some(Outcome::Stored { object, .. }), _) => Ok(Some(object)),
         (None, Ok(Forecast::Stored(stored))) => {

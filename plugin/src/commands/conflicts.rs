@@ -1,6 +1,6 @@
 //! `conflicts`: what stands in the way of an apply, and the ways out.
 
-use baton_apply::{Certainty, Forecast};
+use baton_apply::{Certainty, Forecast, LiveObject};
 use clap::Args;
 use serde::Serialize;
 
@@ -17,12 +17,12 @@ use crate::{
 ///
 /// Another manager owns a field with another value. Its value can be overwritten, the field can be given up, or it can be shared by
 /// applying the value that it has. Each way is a command that is ready to be run; several conflicts can be resolved at once by
-/// joining their flags.
+/// joining their flags. What the server would refuse even without conflicts has its message, by a server dry run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
   0  no conflicts
-  1  conflicts
+  1  conflicts, or the server refuses the apply for another reason
   2  the command line or a manifest is wrong, or there is no such kind
   3  the cluster can't be reached, or doesn't allow it
 
@@ -67,8 +67,8 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
     let apply = args.intents.command("apply", cluster);
     let mut reports = Vec::new();
     for intent in intents {
-        let request = intent.request(intent.live.as_ref(), &args.intents.field_manager, false);
-        let write = writer.predict(request, intent.live.as_ref());
+        let live = intent.live.as_ref();
+        let write = writer.predict(intent.request(live, &args.intents.field_manager, false), live);
         let object = name_of(&intent.target);
         let uncertain = match &write.forecast {
             Ok(Forecast::Stored(stored)) => match stored.certainty {
@@ -77,8 +77,17 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
             },
             _ => None,
         };
-        let report = Written { before: intent.live, write, outcome: None }.report(DryRun::Client);
-        let message = report.message.filter(|_| report.result != "conflict");
+        let report = Written { before: intent.live.clone(), write, outcome: None, warnings: Vec::new() }
+            .report(DryRun::Client);
+        // The server checks conflicts first: only without them it says what else is wrong.
+        let forced =
+            async |live: Option<&LiveObject>| Ok(intent.request(live, &args.intents.field_manager, true));
+        let forced = writer.try_out(intent.live.clone(), forced).await?.report(DryRun::Client);
+        let message = if forced.is_refused() {
+            forced.message
+        } else {
+            report.message.filter(|_| report.result != "conflict")
+        };
         let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
         let conflicts = conflicts.map(|change| {
             let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
@@ -125,6 +134,9 @@ fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
             ways.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
         }
         ways.write(&mut *terminal.out, "    ")?;
+    }
+    if let Some(message) = message {
+        writeln!(terminal.out, "\n{RED}refused even without conflicts:{RED:#} {message}")?;
     }
     Ok(())
 }
