@@ -112,9 +112,11 @@ impl<'t> Taken<'t> {
         self.others.ports.get(&port).is_none_or(|key| *key == self.own) && self.ports.insert(port)
     }
 
-    /// Whether the Service has an address already.
+    /// Whether the Service has an address already, this one or another. Validation refuses a change of it.
     fn has_address(&self, address: &str) -> bool {
-        self.others.addresses.get(address).is_some_and(|key| *key == self.own)
+        let addresses = &self.others.addresses;
+        addresses.get(address).is_some_and(|key| *key == self.own)
+            || addresses.values().any(|key| *key == self.own)
     }
 
     fn is_port_of_other(&self, port: i64) -> bool {

@@ -127,7 +127,10 @@ fn quantifier(mut comprehension: ComprehensionExpr) -> Expr {
             operators::LOGICAL_OR => Some("exists"),
             _ => None,
         };
-        if let (Some(name), Some(predicate)) = (name, step.args.pop()) {
+        // A step of another macro keeps all its arguments.
+        if let Some(name) = name
+            && let Some(predicate) = step.args.pop()
+        {
             let variable = IdedExpr { id: 0, expr: Expr::Ident(comprehension.iter_var) };
             return Expr::Call(CallExpr {
                 func_name: name.to_owned(),

@@ -138,6 +138,7 @@ fn functions_and_macros_do_what_they_do_in_cel_go() {
         "!self.items.all(i, has(i.name) && i.role == '')",
         "!self.items.all(i, i.name == 'b')",
         "{'a': 1}.exists(k, k == 'a') && [].all(x, false) && !['a'].exists(x, x == 'b')",
+        "self.items.exists_one(i, has(i.role)) && self.list.filter(x, x == 'größe').map(x, x != '', x) == ['größe']",
         "self.?list.optMap(l, l.size()).orValue(0) == 2 && !self.?other.optMap(l, 1).hasValue()",
         "self.?list.optFlatMap(l, l[?5]).orValue('none') == 'none'",
         "self.?sub.deep.a.hasValue() && self.?sub.deep.?b.orValue('y') == 'y' && !has(self.?other.deep.a)",
