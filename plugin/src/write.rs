@@ -243,7 +243,7 @@ impl Written {
         let before = self.before.as_ref();
         let change = Changing { before, manager: self.write.request.manager(), secrecy };
         match (&self.outcome, &self.write.forecast) {
-            (Some(Outcome::Stored { object, .. }), _) if self.changes_nothing(object) => Vec::new(),
+            (Some(Outcome::Stored { changed: false, .. }), _) => Vec::new(),
             // A dry run confirms no effects, but shows the object.
             (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored)))
                 if self.is_unstored(object) =>
@@ -261,7 +261,7 @@ impl Written {
     pub(crate) fn report(&self, dry_run: DryRun) -> WrittenReport {
         let (mut prediction, mut differences) = (None, Vec::new());
         let (result, message) = match &self.outcome {
-            Some(Outcome::Stored { object, verdict, .. }) => {
+            Some(Outcome::Stored { changed, verdict, .. }) => {
                 match verdict {
                     Some(Verdict::Match) => prediction = Some("agreed"),
                     Some(Verdict::ModuloDefaulting) => prediction = Some("filledIn"),
@@ -272,7 +272,12 @@ impl Written {
                     }
                     None => {}
                 }
-                (self.stored_result(object), None)
+                let result = match (&self.before, changed) {
+                    (None, _) => "created",
+                    (Some(_), false) => "unchanged",
+                    (Some(_), true) => "changed",
+                };
+                (result, None)
             }
             Some(Outcome::Stale { error, expected } | Outcome::Rejected { error, expected }) => {
                 let is_conflict = error.is_ownership_conflict();
@@ -325,21 +330,6 @@ impl Written {
     /// Whether a response has the version that was read.
     fn is_unstored(&self, object: &LiveObject) -> bool {
         self.before.as_ref().is_some_and(|before| before.revision() == object.revision())
-    }
-
-    /// Whether the server stores nothing, or wouldn't: a spelling of what is there, such as `cpu: 1000m` for `1`, changes nothing, though
-    /// it isn't predicted.
-    fn changes_nothing(&self, object: &LiveObject) -> bool {
-        let before = self.before.as_ref().and_then(|before| before.as_json().ok());
-        before.is_some_and(|before| object.as_json().is_ok_and(|object| object == before))
-    }
-
-    fn stored_result(&self, object: &LiveObject) -> &'static str {
-        match &self.before {
-            None => "created",
-            Some(_) if self.changes_nothing(object) => "unchanged",
-            Some(_) => "changed",
-        }
     }
 
     fn predicted_result(&self) -> (&'static str, Option<String>) {

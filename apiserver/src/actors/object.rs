@@ -119,12 +119,12 @@ pub(crate) fn is_active(pod: &Value) -> bool {
 }
 
 /// A time as objects have it.
-pub(crate) fn time(now: Timestamp) -> Value {
+pub(super) fn time(now: Timestamp) -> Value {
     types::second_time(now).into()
 }
 
 /// Sets a condition. Its last transition is as it was, unless its status changes.
-pub(super) fn set_condition(conditions: &mut Vec<Value>, mut condition: Value, now: Timestamp) {
+pub(crate) fn set_condition(conditions: &mut Vec<Value>, mut condition: Value, now: Timestamp) {
     let live = conditions.iter_mut().find(|live| live["type"] == condition["type"]);
     condition["lastTransitionTime"] = match &live {
         Some(live) if live["status"] == condition["status"] => live["lastTransitionTime"].clone(),

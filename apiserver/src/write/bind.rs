@@ -1,11 +1,12 @@
 //! Bindings: a scheduler's decision on which node a pod runs. After `pkg/registry/core/pod/storage/storage.go`.
 
 use baton_merge::{Arena, value::Value};
+use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::{body, check_namespace, metadata_text, one};
 use crate::{
-    actors::object::{text, time},
+    actors::object::{set_condition, text},
     definitions::changed,
     field::{FieldError, FieldPath},
     http::{Answer, Request},
@@ -41,8 +42,7 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
         let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
         check_preconditions(&pod, options.dry_run, &binding, object)?;
         check_unbound(&pod, object)?;
-        let now = time(server.now());
-        let object = changed(&arena, object, |pod| assign(pod, &binding, &now));
+        let object = changed(&arena, object, |pod| assign(pod, &binding, server.now()));
         // The server writes it itself, so that it has no owner.
         let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
         if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok()
@@ -106,7 +106,7 @@ fn check_unbound(pod: &Place, live: Value<'_>) -> Result<(), Failure> {
 }
 
 /// The pod on its node, with the binding's labels and annotations.
-fn assign(pod: &mut Json, binding: &Json, now: &Json) {
+fn assign(pod: &mut Json, binding: &Json, now: Timestamp) {
     pod["spec"]["nodeName"] = binding["target"]["name"].clone();
     for field in ["labels", "annotations"] {
         for (name, value) in binding["metadata"][field].as_object().into_iter().flatten() {
@@ -116,20 +116,12 @@ fn assign(pod: &mut Json, binding: &Json, now: &Json) {
     if let Some(status) = pod["status"].as_object_mut() {
         status.remove("nominatedNodeName");
     }
-    let mut condition =
-        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
     let conditions = &mut pod["status"]["conditions"];
     if !conditions.is_array() {
         *conditions = json!([]);
     }
-    let Some(conditions) = conditions.as_array_mut() else { return };
-    match conditions.iter_mut().find(|own| own["type"] == "PodScheduled") {
-        Some(own) => {
-            if own["status"] == "True" {
-                condition["lastTransitionTime"] = own["lastTransitionTime"].clone();
-            }
-            *own = condition;
-        }
-        None => conditions.push(condition),
+    if let Some(conditions) = conditions.as_array_mut() {
+        let condition = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null});
+        set_condition(conditions, condition, now);
     }
 }

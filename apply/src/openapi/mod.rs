@@ -78,6 +78,20 @@ pub async fn fetch(
     Ok(lean::read(&text(client, limit, url).await?, kinds)?)
 }
 
+/// Fetches the parts of several documents that describe these kinds, as [one](united).
+pub(crate) async fn fetch_all(
+    client: &Client,
+    limit: Duration,
+    urls: impl IntoIterator<Item = &str>,
+    kinds: &[ApiResource],
+) -> Result<Value, OpenApiError> {
+    let mut documents = Vec::new();
+    for url in urls {
+        documents.push(fetch(client, limit, url, kinds).await?);
+    }
+    Ok(united(documents))
+}
+
 /// The types of these kinds, for [`minimal_intent`](crate::spelling::minimal_intent). Those that the server doesn't serve are left out.
 ///
 /// # Errors
@@ -85,11 +99,7 @@ pub async fn fetch(
 pub async fn types(client: &Client, limit: Duration, kinds: &[ApiResource]) -> Result<Types, OpenApiError> {
     let index = Index::fetch(client, limit).await?;
     let urls: BTreeSet<&str> = kinds.iter().filter_map(|kind| index.url(kind)).collect();
-    let mut documents = Vec::new();
-    for url in urls {
-        documents.push(fetch(client, limit, url, kinds).await?);
-    }
-    let document = united(documents);
+    let document = fetch_all(client, limit, urls, kinds).await?;
     let schemas = document["components"]["schemas"].as_object();
     let schemas = schemas.into_iter().flatten();
     Ok(Types::from_openapi(schemas.filter_map(|(name, schema)| Some((name, schema.as_object()?)))))

@@ -177,10 +177,8 @@ impl SchemaCache {
         if fetched.is_some_and(|(fetched, _)| *fetched == urls) {
             return Ok(None);
         }
-        let mut documents = Vec::new();
-        for url in &urls {
-            documents.push(openapi::fetch(&self.client, self.limit, url, &self.kinds).await?);
-        }
-        Ok(Some((urls, Arc::new(Resources::from_openapi(&openapi::united(documents))?))))
+        let all = urls.iter().map(String::as_str);
+        let document = openapi::fetch_all(&self.client, self.limit, all, &self.kinds).await?;
+        Ok(Some((urls, Arc::new(Resources::from_openapi(&document)?))))
     }
 }
