@@ -105,7 +105,7 @@ fn put(json: &mut Json, place: &[String], value: &Json) {
     }
 }
 
-/// Plays all cases of the kinds with this word in their name, and all [sequences](steps) with it in theirs.
+/// Plays all cases of the kinds with this word in their name, and all sequences of `cases/steps.yaml` with it in theirs.
 ///
 /// # Errors
 /// When one of the servers can't be reached.
