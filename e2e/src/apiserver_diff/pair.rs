@@ -67,7 +67,7 @@ impl Pair {
     }
 
     /// Creates a namespace on both, with the service account that pods need.
-    pub(super) async fn open(&self, namespace: &str) -> anyhow::Result<()> {
+    pub(super) async fn open(&mut self, namespace: &str) -> anyhow::Result<()> {
         self.clock.store(Timestamp::now().as_second(), Ordering::Relaxed);
         let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
         for client in [&self.real, &self.ours] {
@@ -82,7 +82,9 @@ impl Pair {
             tokio::time::sleep(Duration::from_millis(5)).await;
         };
         let made = account.at(&["metadata", "creationTimestamp"]).and_then(Json::as_str).unwrap_or_default();
-        self.clock.store(made.parse::<Timestamp>()?.as_second(), Ordering::Relaxed);
+        // An object that was marked as deleted may have shown a later time: when its grace period ends.
+        self.newest = made.parse::<Timestamp>()?.as_second();
+        self.clock.store(self.newest, Ordering::Relaxed);
         let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
         create(&self.ours, &accounts, account).await
     }

@@ -106,7 +106,7 @@ CustomResource deletion is in progress
 $ kubectl get workload shop -o jsonpath={.metadata.deletionTimestamp}
 2026-01-01T00:00:00Z
 $ kubectl create -f shop.yaml
-Error from server (MethodNotAllowed): error when creating "shop.yaml": create not allowed while custom resource definition is terminating
+Error from server (Forbidden): error when creating "shop.yaml": workloads.baton.rs "shop" is forbidden: create not allowed while custom resource definition is terminating
 [1]
 $ kubectl patch workload shop --type=merge -p {"metadata":{"finalizers":null}}
 workload.baton.rs/shop patched
