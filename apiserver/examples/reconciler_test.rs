@@ -67,7 +67,7 @@ fn deployment_of(site: &Site) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"ownerReferences": [site.controller_owner_ref(&())]},
+        "metadata": {"name": site.name_any(), "ownerReferences": [site.controller_owner_ref(&())]},
         "spec": {
             "replicas": site.spec.replicas,
             "selector": {"matchLabels": labels},

@@ -41,7 +41,26 @@ pub(crate) fn changed<'a>(
 /// What a definition that was written leads to: its status says whether it is served, and it is.
 pub(crate) fn written(server: &Server, place: &Place) -> Result<(), Failure> {
     reconcile(server, place)?;
+    accept_freed_names(server, &place.resource)?;
     serve(server);
+    Ok(())
+}
+
+/// Accepts the names of definitions that wait for them, where no other definition has them any more.
+pub(crate) fn accept_freed_names(server: &Server, definitions: &Arc<Resource>) -> Result<(), Failure> {
+    for object in all(server, &definitions.storage) {
+        let waits =
+            object["status"].is_object() && object["spec"]["names"] != object["status"]["acceptedNames"];
+        if let (true, Some(name)) = (waits, object["metadata"]["name"].as_str()) {
+            let place = Place {
+                resource: definitions.clone(),
+                namespace: String::new(),
+                name: name.to_owned(),
+                subresource: String::new(),
+            };
+            reconcile(server, &place)?;
+        }
+    }
     Ok(())
 }
 
@@ -143,4 +162,55 @@ fn columns(version: &serde_json::Value) -> Vec<CustomColumn> {
 fn is_established(object: &serde_json::Value) -> bool {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use kube::{
+        Api,
+        api::{DeleteParams, Patch, PatchParams, PostParams},
+    };
+    use serde_json::json;
+
+    use crate::ApiServer;
+
+    #[tokio::test]
+    async fn names_that_a_definition_frees_go_to_those_that_wait_for_them() {
+        let server = ApiServer::builder().start().unwrap();
+        let definitions: Api<CustomResourceDefinition> = Api::all(server.client());
+        for (plural, kind, short) in [
+            ("apples", "Apple", "ap"),
+            ("plums", "Apple", "pl"),
+            ("pears", "Pear", "ap"),
+            ("figs", "Fig", "ap"),
+        ] {
+            let schema = json!({"openAPIV3Schema": {"type": "object"}});
+            let definition = json!({"metadata": {"name": format!("{plural}.example.com")}, "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"plural": plural, "kind": kind, "shortNames": [short]},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+            }});
+            let definition = serde_json::from_value(definition).unwrap();
+            definitions.create(&PostParams::default(), &definition).await.unwrap();
+        }
+        let plurals = async || {
+            let all = server.client().list_api_group_resources("example.com/v1").await.unwrap().resources;
+            all.into_iter().map(|resource| resource.name).collect::<Vec<_>>()
+        };
+        let before = plurals().await;
+        definitions.delete("apples.example.com", &DeleteParams::default()).await.unwrap();
+        let after_deletion = plurals().await;
+        let renamed = json!({"spec": {"names": {"shortNames": ["fg"]}}});
+        definitions
+            .patch("pears.example.com", &PatchParams::default(), &Patch::Merge(renamed))
+            .await
+            .unwrap();
+        // The plural of a definition that waits isn't served before all of its names are accepted.
+        assert_eq!(
+            (before, after_deletion),
+            (vec!["apples".to_owned()], vec!["figs".to_owned(), "plums".to_owned()])
+        );
+        assert_eq!(plurals().await, ["figs", "pears", "plums"]);
+    }
 }

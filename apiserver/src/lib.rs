@@ -12,7 +12,7 @@
 //! async fn reconcile(client: Client, config: ConfigMap) -> kube::Result<Deployment> {
 //!     let name = config.metadata.name.unwrap_or_default();
 //!     let web = json!({
-//!         "apiVersion": "apps/v1", "kind": "Deployment",
+//!         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
 //!         "spec": {"selector": {"matchLabels": {"app": name}}, "template": {
 //!             "metadata": {"labels": {"app": name}},
 //!             "spec": {"containers": [{"name": "web", "image": "nginx"}]},

@@ -3,7 +3,7 @@
 use baton_merge::{Arena, value::Value};
 use jiff::Timestamp;
 
-use crate::{server::Place, types};
+use crate::{registry::Resource, server::Place, types};
 
 /// The alphabet of generated names: no vowels, so that no real words appear.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -39,8 +39,6 @@ pub(crate) fn created<'a>(arena: &'a Arena, object: Value<'a>, place: &Place, no
         ("namespace", text(place.namespace.clone()).filter(|_| !place.namespace.is_empty())),
         ("uid", text(new_uid())),
         ("creationTimestamp", text(types::second_time(now))),
-        ("deletionTimestamp", None),
-        ("deletionGracePeriodSeconds", None),
         ("selfLink", None),
         ("resourceVersion", None),
     ];
@@ -69,15 +67,15 @@ pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> V
     object
 }
 
-/// Whether an object is deleted and no finalizer is left.
-pub(crate) fn is_done_for(object: Value<'_>) -> bool {
+/// Whether an object is deleted and no finalizer is left. A namespace has some of its own in its spec.
+pub(crate) fn is_done_for(resource: &Resource, object: Value<'_>) -> bool {
     let of = |name| object.at(&["metadata", name]);
     let is_empty =
         |value: Option<Value<'_>>| value.and_then(|value| value.as_list()).is_none_or(<[_]>::is_empty);
     of("deletionTimestamp").is_some()
         && is_empty(of("finalizers"))
         && of("deletionGracePeriodSeconds").is_none_or(|seconds| seconds == Value::Int(0))
-        && is_empty(object.at(&["spec", "finalizers"]))
+        && (!resource.is("", "Namespace") || is_empty(object.at(&["spec", "finalizers"])))
 }
 
 #[cfg(test)]

@@ -218,9 +218,10 @@ impl DeleteOptions {
         let text = |key| query.get(key).map(str::to_owned);
         let mut options: Self = if body.is_empty() {
             Self {
+                // Unlike an empty member of a body, an empty parameter is no precondition.
                 preconditions: Some(Preconditions {
-                    uid: text("uid"),
-                    resource_version: text("resourceVersion"),
+                    uid: text("uid").filter(|uid| !uid.is_empty()),
+                    resource_version: text("resourceVersion").filter(|version| !version.is_empty()),
                 }),
                 grace_period_seconds: query.number("gracePeriodSeconds")?,
                 orphan_dependents: query.flag("orphanDependents"),
@@ -394,6 +395,14 @@ mod tests {
         assert_eq!((query.get("b"), query.get("c"), query.get("d")), (None, None, None));
         assert_eq!((query.get("e"), query.get("f")), (Some("+ "), Some("")));
         assert_eq!(Query::of(Some("a=%")).get("a"), None);
+    }
+
+    #[test]
+    fn an_empty_parameter_is_no_precondition_of_a_deletion() {
+        let of = |query| DeleteOptions::read(&[], &Query::of(Some(query))).unwrap().preconditions.unwrap();
+        let empty = of("uid=&resourceVersion");
+        assert_eq!((empty.uid, empty.resource_version), (None, None));
+        assert_eq!(of("uid=u1").uid.as_deref(), Some("u1"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which resources the server serves: the built-in ones, and those of the custom resource definitions in its store.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, LazyLock, OnceLock},
 };
 
@@ -265,16 +265,21 @@ impl Registry {
         self.versions.get(&path)?.resources.iter().find(|resource| resource.gvk.kind == kind)
     }
 
-    /// All resources, each once: in the version that its group prefers, and in the group that stores it.
+    /// All resources, each once: in the version that its group prefers, or the next one that has it, and in the group that
+    /// stores it.
     pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let built_in = BUILT_IN.iter().filter(|of| {
+        let is_preferred = |of: &&Arc<GroupVersion>| {
             let mut groups = DISCOVERY.groups.iter();
             of.group.is_empty()
                 || groups.any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
-        });
-        let custom = self.custom.iter().filter_map(|(_, versions)| versions.first());
-        let all = built_in.chain(custom).flat_map(|of| &of.resources);
-        all.filter(|resource| resource.gvk.group == resource.stored_as.group)
+        };
+        let (preferred, others): (Vec<_>, Vec<_>) = BUILT_IN.iter().partition(is_preferred);
+        let custom = self.custom.iter().flat_map(|(_, versions)| versions);
+        let all = preferred.into_iter().chain(others).chain(custom).flat_map(|of| &of.resources);
+        let mut seen = HashSet::new();
+        all.filter(move |resource| {
+            resource.gvk.group == resource.stored_as.group && seen.insert(resource.storage.as_str())
+        })
     }
 
     /// The custom resources become these, by group.

@@ -1,14 +1,18 @@
 //! The server over HTTP, on an address of this machine.
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, time::Duration};
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::task::JoinHandle;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{net::TcpListener, task::JoinSet, time::sleep};
 
 use crate::service::InProcess;
+
+/// Pauses between attempts to accept a connection, as in Go's `net/http`.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A server that is reached over HTTP, until this is dropped.
 #[derive(Debug)]
@@ -51,11 +55,22 @@ pub(crate) async fn serve(service: InProcess, address: SocketAddr) -> io::Result
 async fn accept(listener: TcpListener, service: InProcess) {
     // They end with this task.
     let mut connections = JoinSet::new();
+    let mut pause = SHORTEST_PAUSE;
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // A connection that closes before it was accepted needs no handling.
-                let Ok((stream, _)) = accepted else { continue };
+                let stream = match accepted {
+                    Ok((stream, _)) => stream,
+                    // The client closed it before it was accepted.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                    // There are too many open files: that fails again until some are closed.
+                    Err(_) => {
+                        sleep(pause).await;
+                        pause = LONGEST_PAUSE.min(pause * 2);
+                        continue;
+                    }
+                };
+                pause = SHORTEST_PAUSE;
                 let _ = stream.set_nodelay(true);
                 let service = TowerToHyperService::new(service.clone());
                 let connection = http1::Builder::new()

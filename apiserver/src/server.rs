@@ -124,6 +124,7 @@ impl Server {
         if !has_valid_escapes(&request.path) {
             return Ok(Answer::plain(400, "400 Bad Request"));
         }
+        rbac::User::check_impersonation(request)?;
         rbac::check(self, request)?;
         if let Some(answer) = discover::answer(self, request)? {
             return Ok(answer);
@@ -173,6 +174,7 @@ impl Server {
                 }
                 match rbac::review(self, request, place)? {
                     Some(answer) => Ok(answer),
+                    None if place.resource.is("", "Binding") => write::bind(self, request, place),
                     None => write::create(self, request, place),
                 }
             }
@@ -292,7 +294,7 @@ fn allowed(place: &Place, verb: &str) -> Result<(), Failure> {
 }
 
 /// A part of a path without its escapes. What isn't UTF-8 stays.
-fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

@@ -112,6 +112,17 @@ impl<'t> Taken<'t> {
         self.others.ports.get(&port).is_none_or(|key| *key == self.own) && self.ports.insert(port)
     }
 
+    /// Whether the Service has an address already, this one or another. Validation refuses a change of it.
+    fn has_address(&self, address: &str) -> bool {
+        let addresses = &self.others.addresses;
+        addresses.get(address).is_some_and(|key| *key == self.own)
+            || addresses.values().any(|key| *key == self.own)
+    }
+
+    fn is_port_of_other(&self, port: i64) -> bool {
+        self.others.ports.get(&port).is_some_and(|key| *key != self.own)
+    }
+
     fn address(&mut self) -> Option<String> {
         if self.dry_run.is_some() {
             return Some(format!("{}.{}.0.0", NETWORK[0], NETWORK[1]));
@@ -168,9 +179,19 @@ pub(crate) fn allocated<'a>(
             with_ports(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
     }
     let wants_checks = kind == "LoadBalancer" && text("externalTrafficPolicy") == "Local";
-    if wants_checks && number(service.at(&["spec", "healthCheckNodePort"])).is_none() {
-        let port = taken.port().ok_or_else(full)?;
-        service = service.with(arena, &["spec", "healthCheckNodePort"], Some(Value::Int(port)));
+    match number(service.at(&["spec", "healthCheckNodePort"])) {
+        _ if !wants_checks => {}
+        None => {
+            let port = taken.port().ok_or_else(full)?;
+            service = service.with(arena, &["spec", "healthCheckNodePort"], Some(Value::Int(port)));
+        }
+        Some(port) if taken.is_port_of_other(port) => {
+            let why = "provided port is already allocated";
+            return Err(Failure::internal(format!(
+                "failed to allocate requested HealthCheck NodePort {port}: {why}"
+            )));
+        }
+        Some(_) => {}
     }
     Ok(service)
 }
@@ -182,7 +203,6 @@ fn with_address<'a>(
     taken: &mut Taken<'_>,
 ) -> Result<Option<Value<'a>>, FieldError> {
     let wanted = service.at(&["spec", "clusterIP"]).and_then(|value| value.as_str()).unwrap_or_default();
-    let has_own = service.at(&["metadata", "resourceVersion"]).is_some();
     let path = FieldPath::new("spec").child("clusterIPs");
     let address = match wanted {
         "" => match taken.address() {
@@ -190,7 +210,7 @@ fn with_address<'a>(
             None => return Ok(None),
         },
         "None" => "None",
-        other if has_own => other,
+        other if taken.has_address(other) => other,
         other => {
             let shown = [Value::String(other)];
             if !other.starts_with(&format!("{}.{}.", NETWORK[0], NETWORK[1])) {
@@ -255,7 +275,7 @@ fn with_ports<'a>(
             let is_shared = made.iter().any(|other| {
                 number(other.get("nodePort")) == Some(own) && other.get("port") == port.get("port")
             });
-            if !taken.take_port(own) && !is_shared && !has_own {
+            if !taken.take_port(own) && !is_shared && (!has_own || taken.is_port_of_other(own)) {
                 return Err(FieldError::invalid(
                     &path,
                     Value::Int(own),
@@ -284,7 +304,7 @@ mod tests {
     use k8s_openapi::api::core::v1::Service;
     use kube::{
         Api,
-        api::{DeleteParams, PostParams},
+        api::{DeleteParams, Patch, PatchParams, PostParams},
     };
     use serde_json::json;
 
@@ -313,5 +333,45 @@ mod tests {
         }
         services.delete("first", &DeleteParams::default()).await.unwrap();
         create("second", "10.96.7.7", 30700).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_changed_service_cant_take_what_another_one_has() {
+        let server = ApiServer::builder().start().unwrap();
+        let services: Api<Service> = Api::default_namespaced(server.client());
+        for (name, spec) in [
+            (
+                "a",
+                json!({"type": "NodePort", "clusterIP": "10.96.7.7", "ports": [{"port": 80, "nodePort": 30700}]}),
+            ),
+            ("b", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30701}]})),
+            ("external", json!({"type": "ExternalName", "externalName": "example.com"})),
+        ] {
+            let service = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+            services.create(&PostParams::default(), &service).await.unwrap();
+        }
+        let patch = async |name: &str, spec: serde_json::Value| {
+            let patched =
+                services.patch(name, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await;
+            patched.map(drop).map_err(|error| error.to_string())
+        };
+        let inside = |address: &str| json!({"type": "ClusterIP", "externalName": null, "clusterIP": address, "ports": [{"port": 80}]});
+        let local = |port: i64| json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": port});
+        for (name, spec, why) in [
+            ("b", json!({"ports": [{"port": 80, "nodePort": 30700}]}), "provided port is already allocated"),
+            (
+                "external",
+                inside("10.96.7.7"),
+                "failed to allocate IP 10.96.7.7: provided IP is already allocated",
+            ),
+            ("external", inside("10.97.1.1"), "the provided network does not match the current range"),
+            ("b", local(30700), "failed to allocate requested HealthCheck NodePort 30700"),
+        ] {
+            let refused = patch(name, spec).await.unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+        patch("external", inside("10.96.7.8")).await.unwrap();
+        patch("b", json!({"ports": [{"port": 80, "nodePort": 30702}]})).await.unwrap();
+        patch("a", json!({"ports": [{"port": 80, "nodePort": 30701}]})).await.unwrap();
     }
 }

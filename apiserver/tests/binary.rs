@@ -125,3 +125,37 @@ fn it_says_what_is_wrong_and_what_to_do() -> Result<()> {
     assert!(fs::read_to_string(&own)?.contains("production"));
     Ok(())
 }
+
+/// The time of the processor that a process has used, in hundredths of a second.
+#[cfg(target_os = "linux")]
+fn processor_time(process: u32) -> Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')').context("no name")?;
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    Ok(fields[11].parse::<u64>()? + fields[12].parse::<u64>()?)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn more_connections_than_it_can_open_keep_no_processor_busy() -> Result<()> {
+    let mut server = Command::new("sh")
+        .args(["-c", "ulimit -n 30; exec \"$0\" --kubeconfig \"$1\"", env!("CARGO_BIN_EXE_baton-apiserver")])
+        .arg(folder("busy")?.join("kubeconfig"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let lines = printed(&mut server)?;
+    let address = lines[0].split("http://").nth(1).and_then(|rest| rest.split(' ').next());
+    let address = address.context("no address")?.to_owned();
+    let connections: Vec<_> = (0..60).map(|_| TcpStream::connect(&address)).collect::<Result<_, _>>()?;
+    let before = processor_time(server.id())?;
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let used = processor_time(server.id())? - before;
+    drop(connections);
+    let answer = get(&address, "/readyz")?;
+    terminate(server)?;
+    assert!(used < 30, "{used} hundredths of a second");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    Ok(())
+}

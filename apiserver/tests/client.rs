@@ -78,7 +78,7 @@ async fn a_stale_write_is_refused_and_the_live_one_is_kept() {
 async fn an_apply_conflicts_with_the_owner_and_by_force_takes_the_field() {
     let server = server();
     let configs = configs(&server);
-    let intent = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": value}});
+    let intent = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"key": value}});
     configs.patch("a", &PatchParams::apply("alice"), &Patch::Apply(intent("1"))).await.unwrap();
     let error = configs
         .patch("a", &PatchParams::apply("bob"), &Patch::Apply(intent("2")))

@@ -61,7 +61,7 @@ fn main() {
         let live = LiveObject::from_text(deep_entry(160_000)).unwrap();
         let (kb, memory) = (live.as_text().len() / 1000, most_memory());
         let begun = cpu();
-        assert_eq!(Migration::to("baton", &live, "apps/v1", |_| false), None);
+        assert_eq!(Migration::to("baton", &live, &["apps/v1"], |_| false), None);
         println!("{NOTHING_TO_RETIRE:<28} {:>7} {kb:>9} {:>9}", 160_000, cpu() - begun);
         let afterwards = most_memory();
         let begun = cpu();

@@ -70,7 +70,8 @@ struct Context {
 pub async fn run(client: Client, log: Log) {
     let schemas = SchemaCache::new(client.clone(), [ApiResource::erase::<Deployment>(&())], LIMIT);
     tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
-    let applier = Applier::new(client.clone(), Some(schemas), LIMIT).observed_by(log.clone());
+    let applier = Applier::new(client.clone(), Some(schemas), LIMIT);
+    let applier = applier.observed_by(log.clone()).writing_as([TEMPORARY]);
     applier.ready().await;
     let context = Arc::new(Context { applier, contention: Mutex::default(), log });
     Controller::new(Api::<Site>::all(client.clone()), watcher::Config::default())
@@ -81,7 +82,7 @@ pub async fn run(client: Client, log: Log) {
 }
 
 fn retry(site: &Site, error: &ApiError, log: &Log) -> Action {
-    (log.0)(format!("Site {}: {error}", site.name_any()));
+    (log.0)(format!("Site {}: {}", site.name_any(), error.line()));
     Action::requeue(Duration::from_secs(5))
 }
 
@@ -137,6 +138,10 @@ impl Observer for Log {
     fn ended(&self, write: &PreparedWrite, _: Effect, outcome: &Outcome) {
         let line = match outcome {
             Outcome::Skipped => "skipped, nothing to change".to_owned(),
+            Outcome::Stored { changed: false, .. } => {
+                let reason = write.reason().map(|reason| format!(": {reason}"));
+                format!("sent, but changed nothing{}", reason.unwrap_or_default())
+            }
             Outcome::Stored { effects: Effects { takes, releases, .. }, .. } => {
                 let takes = takes.iter().map(|it| format!(", took over {} from {}", it.path, it.manager));
                 let releases = releases.iter().map(|path| format!(", released {path}"));

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    ApiError, Change, Effect, Guard, LiveObject, Outcome, PreparedWrite, Request, SchemaCache, Schemas,
-    Target, Tries, Verdict, bounded, leftovers::MOST_BEFORE,
+    ApiError, Change, Effect, Guard, LiveObject, Misuse, Outcome, PreparedWrite, Request, SchemaCache,
+    Schemas, Target, Tries, Verdict, bounded, leftovers::MOST_BEFORE,
 };
 
 /// Gets the outcome of each write, for metrics and logs.
@@ -39,6 +39,8 @@ pub struct Options<'a> {
     pub guarded: bool,
     /// Whether it is sent even if it certainly changes nothing. Set it from time to time, to find a wrong prediction.
     pub always_send: bool,
+    /// The subresource that it is applied to, such as `status`; absent for the object itself.
+    pub subresource: Option<&'static str>,
     /// How often the object had changed since it was read.
     pub tries: Tries,
 }
@@ -46,7 +48,14 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// A forced apply as this field manager.
     pub fn forced(manager: &'a str) -> Self {
-        Self { manager, force: true, guarded: false, always_send: false, tries: Tries::default() }
+        Self {
+            manager,
+            force: true,
+            guarded: false,
+            always_send: false,
+            subresource: None,
+            tries: Tries::default(),
+        }
     }
 }
 
@@ -59,12 +68,15 @@ pub struct Applier {
     schemas: Option<SchemaCache>,
     observer: Arc<dyn Observer>,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// The managers by which the program writes besides.
+    own_managers: Arc<[String]>,
 }
 
 impl Applier {
     /// An applier that gives each request this long. Without schemas it predicts nothing, and sends everything.
     pub fn new(client: Client, schemas: Option<SchemaCache>, limit: Duration) -> Self {
-        Self { client, limit, schemas, observer: Arc::new(()), clock: Arc::new(Timestamp::now) }
+        let (observer, clock) = (Arc::new(()), Arc::new(Timestamp::now));
+        Self { client, limit, schemas, observer, clock, own_managers: Arc::default() }
     }
 
     /// The same, with an observer of how each write ends.
@@ -77,6 +89,13 @@ impl Applier {
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self { clock: Arc::new(clock), ..self }
+    }
+
+    /// The same, for a program that also writes as these managers, such as a [temporary one](crate::ownership::hand_over): what it takes
+    /// from them isn't in [`Effects::takes`](crate::Effects::takes).
+    #[must_use]
+    pub fn writing_as<'m>(self, managers: impl IntoIterator<Item = &'m str>) -> Self {
+        Self { own_managers: managers.into_iter().map(str::to_owned).collect(), ..self }
     }
 
     /// The schemas as they are now.
@@ -170,8 +189,16 @@ impl Applier {
 
     /// Sends a prepared write and returns how it ended.
     pub async fn perform(&self, write: &PreparedWrite, live: Option<&LiveObject>, effect: Effect) -> Outcome {
-        let response = self.send(&write.request, effect).await;
-        let outcome = self.schemas().settle(write, live, response, effect);
+        let response = match Misuse::of(&write.request, live) {
+            Ok(()) => {
+                self.send(&write.request, effect).await.map_err(|error| error.explained(&write.request))
+            }
+            Err(misuse) => Err(misuse.into()),
+        };
+        let mut outcome = self.schemas().settle(write, live, response, effect);
+        if let Outcome::Stored { effects, .. } = &mut outcome {
+            effects.takes.retain(|take| !self.own_managers.contains(&take.manager));
+        }
         self.note(write, effect, &outcome);
         outcome
     }
@@ -278,6 +305,7 @@ fn request(
 ) -> Request {
     let text = |member: &str| intent["metadata"][member].as_str().map(str::to_owned);
     let target = Target::new(resource.clone(), text("namespace"), text("name").unwrap_or_default());
+    let target = Target { subresource: options.subresource, ..target };
     let guard = live.map(LiveObject::revision).map_or(Guard::Absent, |revision| {
         if options.guarded { Guard::Unchanged(revision) } else { Guard::SameObject(revision.uid) }
     });

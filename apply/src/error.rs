@@ -1,12 +1,13 @@
 //! Why a request to the API server failed, and what that means for the program that sent it.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
-use kube::core::{ApiResource, Status, response::StatusDetails};
+use kube::{
+    ResourceExt,
+    core::{ApiResource, Status, response::StatusDetails},
+};
 
-use crate::{Change, Request, Target};
-
-use crate::quoted::without_secrets;
+use crate::{Change, LiveObject, Request, Target, quoted::without_secrets};
 
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
@@ -17,9 +18,46 @@ pub enum ApiError {
     /// No response within the time limit.
     #[error("the API server did not respond within {0:?}")]
     Timeout(Duration),
-    /// The request could not be sent, or its response could not be read.
+    /// The request could not be sent, or its response could not be read. [`ApiError::line`] has the cause.
     #[error("the request to the API server failed")]
     Client(#[source] kube::Error),
+    /// The request makes no sense, and wasn't sent.
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+}
+
+/// Why a request makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// It names no object.
+    #[error("the intent of a {0} has no metadata.name")]
+    NoName(String),
+    /// It was decided from another object.
+    #[error("the live object is {live}, and {target} is written: read the object that is written")]
+    OtherObject {
+        /// The namespace and name of the object that was read.
+        live: String,
+        /// The object that would be written.
+        target: String,
+    },
+}
+
+impl Misuse {
+    /// Finds what makes no sense about a request for the object that was read.
+    pub(crate) fn of(request: &Request, live: Option<&LiveObject>) -> Result<(), Self> {
+        let target = &request.target;
+        if target.name.is_empty() {
+            return Err(Self::NoName(target.resource.kind.clone()));
+        }
+        match live {
+            Some(live) if live.name_any() != target.name || live.namespace() != target.namespace => {
+                let namespace = live.namespace().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+                let live = format!("{namespace}{}", live.name_any());
+                Err(Self::OtherObject { live, target: target.to_string() })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What a failed write means for the program that sent it.
@@ -38,10 +76,14 @@ pub enum Failure {
 const DENIED_BY_A_WEBHOOK: &str = "admission webhook ";
 
 /// Failures without a reason are errors that the server didn't expect. Most pass, such as a changed etcd leader. These don't: the
-/// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), or is too large for etcd.
-const LASTING: [&str; 4] = [
+/// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), a manager owns fields of a custom resource in
+/// a version that its CRD doesn't have any more (`pkg/apiserver/conversion` in k8s.io/apiextensions-apiserver), or the object is too
+/// large for etcd.
+const LASTING: [&str; 6] = [
+    "request to convert CR to an invalid group/version",
     "failed to create typed patch object",
     "failed to create typed live object",
+    "unable to convert unstructured object to",
     "etcdserver: request is too large",
     "trying to send message larger than max",
 ];
@@ -58,7 +100,7 @@ impl ApiError {
     /// | 409 | of another object, such as a quota's | passing |
     /// | 401, 408, 425, 429 | credentials that have just run out, or too many requests | passing |
     /// | 5xx | timeouts, storage, a webhook that can't be called, or one that denies with such a code | passing |
-    /// | 500 | without a reason, and of a lasting kind: a field that no schema has, or an object too large for etcd | rejected |
+    /// | 500 | without a reason, and of a lasting kind: a field that no schema has, an owner in a version that is gone, or an object too large for etcd | rejected |
     /// | other 4xx | validation, permissions, policies, and webhooks that deny, with whatever code | rejected |
     pub fn of_write(&self, request: &Request) -> Failure {
         match self {
@@ -66,6 +108,41 @@ impl ApiError {
             _ if self.is_rejection() => Failure::Rejected,
             _ => Failure::Passing,
         }
+    }
+
+    /// The error with its causes, on one line, for a log.
+    pub fn line(&self) -> String {
+        let causes = std::iter::successors(self.source(), |error| (*error).source());
+        let mut line = self.to_string();
+        for cause in causes.map(ToString::to_string) {
+            if !line.contains(&cause) {
+                line = format!("{line}: {cause}");
+            }
+        }
+        line
+    }
+
+    /// The same error, that says what to do where the server's message doesn't.
+    pub(crate) fn explained(mut self, request: &Request) -> Self {
+        let is_of_version = !self.is_ownership_conflict();
+        if let Self::Response(status) = &mut self {
+            let target = &request.target;
+            let is_of_path = status.details.as_ref().is_none_or(|details| details.kind.is_empty());
+            if status.code == 404 && is_of_path {
+                let ApiResource { kind, api_version, .. } = &target.resource;
+                let place = match target.namespace {
+                    None => "if its objects are in namespaces, the intent needs metadata.namespace",
+                    Some(_) => {
+                        "if its objects aren't in namespaces, the intent can't have metadata.namespace"
+                    }
+                };
+                status.message = format!("{}: no path of {kind} ({api_version}); {place}", status.message);
+            }
+            if status.code == 409 && is_of_version && request.requires_absence() {
+                status.message = format!("it exists, though none was read: {}", status.message);
+            }
+        }
+        self
     }
 
     /// Whether other managers own what an apply sets.
@@ -93,6 +170,7 @@ impl ApiError {
             // For example, for an object without a name.
             Self::Client(error) => matches!(error, kube::Error::BuildRequest(_)),
             Self::Timeout(_) => false,
+            Self::Misuse(_) => true,
         }
     }
 }
@@ -205,6 +283,8 @@ mod tests {
         let webhook_down =
             "Internal error occurred: failed calling webhook \"x.y\": context deadline exceeded";
         let untyped = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared";
+        let undecoded = "failed to convert new object (shop/x; /v1, Kind=Secret) to proper version: unable to convert unstructured \
+                         object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 6";
         #[rustfmt::skip]
         let table = [
             // Another version, other owners, gone, or there already.
@@ -230,6 +310,8 @@ mod tests {
             (&apply, 400, "BadRequest", "metadata.managedFields must be nil", Value::Null, Rejected),
             (&apply, 413, "RequestEntityTooLarge", "limit is 3145728", Value::Null, Rejected),
             (&apply, 500, "", untyped, Value::Null, Rejected),
+            (&apply, 500, "", "request to convert CR to an invalid group/version: a.b/v1beta1", Value::Null, Rejected),
+            (&apply, 500, "", undecoded, Value::Null, Rejected),
             (&apply, 500, "", "etcdserver: request is too large", Value::Null, Rejected),
             // Permissions, quotas and policies.
             (&apply, 403, "Forbidden", "exceeded quota: small", itself(), Rejected),

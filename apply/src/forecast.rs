@@ -4,6 +4,7 @@ use std::fmt;
 
 use baton_merge::{
     Arena,
+    fieldpath::Path,
     predict::{self, Apply, PredictError},
     server::{Certainty, Live, ManagerId, Operation, Spelling, Stored, Write},
     updater,
@@ -19,8 +20,10 @@ use crate::{
     find::Finder,
     leftovers::{Changing, First},
     patch::patched,
+    quoted::without_mistyped_secrets,
     repeat::Repeat,
     scratch::with_arena,
+    spelling::is_filled_in,
     stored_form::stored_form,
 };
 
@@ -100,7 +103,10 @@ pub struct PredictedObject {
     pub certainty: Certainty,
     /// What changes, and for which managers.
     pub effects: Effects,
-    /// Whether the apply needn't be sent: no value changes, only the owners of values that the server doesn't store, such as `value: ""`,
+    /// The fields among those that it [sets](Effects::sets) whose live values may be what the server makes of the intended ones: with
+    /// defaults, or spelled in another way. [`spelling::minimal_intent`](crate::spelling::minimal_intent) spells them as the server does.
+    pub respelled: Vec<FieldPath>,
+    /// Whether the apply needn't be sent: nothing changes that a client sees. Or no value changes, only the owners of values that the server doesn't store, such as `value: ""`,
     /// and the times and order of the entries of `managedFields`.
     pub is_repeat: bool,
     /// The time that the write was predicted for.
@@ -194,17 +200,23 @@ impl Schemas {
         let resource = self.resource(&request.target.resource)?;
         let before = live.map(|live| readable("live object", live.value(arena))).transpose()?;
         let intent = readable("intent", Value::from_json(arena, body))?;
-        if before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
+        let broken = request.broken_guard(live);
+        if broken.is_none() && before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
             return alone(Forecast::NoOp);
         }
         let mut prediction = match resource.predict_values(arena, before, intent, apply) {
             Ok(prediction) => prediction,
-            Err(PredictError::Refused(message)) => return alone(Forecast::Refused(message)),
+            Err(PredictError::Refused(message)) => {
+                return alone(Forecast::Refused(without_mistyped_secrets(&message, secrecy)));
+            }
             Err(error) => return Err(ForecastError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
             let live = before.unwrap_or(Value::Null);
             return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, secrecy, live, intent)));
+        }
+        if let Some(message) = broken {
+            return alone(Forecast::Refused(message));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
             return alone(Forecast::NoOp);
@@ -221,6 +233,12 @@ impl Schemas {
         }
         let object = predicted(&prediction.stored)?;
         let effects = Effects::of(arena, &prediction, secrecy, [&old, &new], unstored, apply.manager);
+        let modified = prediction.comparison.modified.leaves(arena).paths(arena).into_iter();
+        let is_respelled = |path: &Path<'_>| {
+            let values = old.find(*path).zip(new.find(*path));
+            values.is_some_and(|(old, new)| is_filled_in(&new.to_json(), Some(&old.to_json())))
+        };
+        let respelled = modified.filter(is_respelled).map(FieldPath::from).collect();
         let first = live.zip(before).filter(|_| !effects.change_nothing()).and_then(|(live, before)| {
             let changing = Changing {
                 resource,
@@ -238,7 +256,8 @@ impl Schemas {
             changed,
             certainty,
             effects,
-            is_repeat: repeat.is_some(),
+            respelled,
+            is_repeat: repeat.is_some() || (before.is_some() && matches!(certainty, Certainty::Unseen(_))),
             at: apply.now,
         };
         Ok((Forecast::Stored(Box::new(stored)), first))
@@ -262,10 +281,14 @@ impl Schemas {
                 changed: stored.changed,
                 certainty: stored.certainty,
                 effects: Effects::default(),
+                respelled: Vec::new(),
                 is_repeat: false,
                 at: write.now,
             }))),
-            Err(refusal) => Ok(Forecast::Refused(refusal.to_string())),
+            Err(refusal) => {
+                let secrecy = Secrecy::of(&request.target.resource);
+                Ok(Forecast::Refused(without_mistyped_secrets(&refusal.to_string(), secrecy)))
+            }
         }
     }
 }

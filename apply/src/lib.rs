@@ -27,11 +27,14 @@ mod stored_form;
 mod verdict;
 mod write;
 
-pub use baton_merge::fieldpath;
+pub use baton_merge::{
+    Arena, Release, fieldpath,
+    server::{Certainty, Operation, Resources},
+};
 
 pub use applier::{Applier, Observer, Options};
 pub use effects::{Effects, Take};
-pub use error::{ApiError, Failure, bounded};
+pub use error::{ApiError, Failure, Misuse, bounded};
 pub use forecast::{Conflict, Conflicts, Forecast, ForecastError, PredictedObject};
 pub use managed_fields::ManagedFieldsEntry;
 pub use object::{LiveObject, Revision};
@@ -42,4 +45,4 @@ pub use request::{Change, Guard, Request, Target};
 pub use schemas::{NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas};
 pub use shown::Secrecy;
 pub use verdict::{Difference, Verdict};
-pub use write::{Effect, Outcome, PreparedWrite, Tries};
+pub use write::{Effect, Outcome, PreparedWrite, Reason, Tries};

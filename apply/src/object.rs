@@ -19,7 +19,7 @@ use serde::{
 };
 use serde_json::{Value, json, value::RawValue};
 
-use crate::FieldPath;
+use crate::{FieldPath, scratch::with_arena};
 
 /// An object as the API server returned it. Clones share it.
 #[derive(Clone, Debug)]
@@ -212,6 +212,14 @@ impl LiveObject {
     /// The object as a value of the merge core.
     pub(crate) fn value<'a>(&'a self, arena: &'a Arena) -> Result<merge::Value<'a>, merge::ValueError> {
         merge::Value::from_text(arena, &self.0.text)
+    }
+
+    /// Whether two objects are the same, `managedFields` included.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        with_arena(|arena| match (self.value(arena), other.value(arena)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => self.as_text() == other.as_text(),
+        })
     }
 
     /// The object as a tree, for tests and tools. It takes a hundred times the memory of the text, most of it for `managedFields`.

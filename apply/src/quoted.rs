@@ -1,8 +1,8 @@
 //! The API server's messages without the values that they quote and that may be secret.
 //!
 //! Validation quotes what it refuses: `spec.template: Invalid value: {…}: field is immutable` holds a whole pod template. It lists the
-//! field and the message of each error beside the text, so these values can be found. What an admission webhook or a policy writes
-//! is passed on unchanged: only its author knows what is in it.
+//! field and the message of each error beside the text, so these values can be found. The merge quotes a value of the wrong type behind
+//! its path, in the text alone. What an admission webhook or a policy writes is passed on unchanged: only its author knows what is in it.
 
 use kube::core::Status;
 
@@ -11,6 +11,8 @@ use crate::{Secrecy, spelled::steps};
 /// The same failure, without secret values in its message.
 pub(crate) fn without_secrets(mut status: Box<Status>) -> Box<Status> {
     let Status { message, details, .. } = &mut *status;
+    let secrecy = if message.contains("; /v1, Kind=Secret)") { Secrecy::Secret } else { Secrecy::Usual };
+    *message = without_mistyped_secrets(message, secrecy);
     let Some(details) = details else { return status };
     // Some failures name the kind and others the resource.
     let kind = if details.kind == "secrets" { "Secret" } else { &details.kind };
@@ -27,6 +29,34 @@ pub(crate) fn without_secrets(mut status: Box<Status>) -> Box<Status> {
         }
     }
     status
+}
+
+/// An error of the merge about an object of a kind, without the secret values in it. It has one value a line:
+/// `.data.pin: expected string, got …` from the server, and `…: expected a string, found …` from the merge core.
+pub(crate) fn without_mistyped_secrets(message: &str, secrecy: Secrecy) -> String {
+    let (mut lines, mut is_in_hidden) = (Vec::new(), false);
+    for line in message.lines() {
+        // A hidden text may go on for some lines.
+        is_in_hidden &= !line.trim_start().starts_with('.');
+        if is_in_hidden {
+            continue;
+        }
+        let hidden = start_of_mistyped_secret(line, secrecy);
+        is_in_hidden = hidden.is_some();
+        lines
+            .push(hidden.map_or_else(|| line.to_owned(), |at| format!("{}{}", &line[..at], Secrecy::HIDDEN)));
+    }
+    lines.join("\n")
+}
+
+/// Where in a line the value begins, if it isn't shown.
+fn start_of_mistyped_secret(line: &str, secrecy: Secrecy) -> Option<usize> {
+    let (place, problem) = line.split_once(": expected ")?;
+    let value = [", got ", ", found "].iter().find_map(|word| Some(problem.find(word)? + word.len()))?;
+    let path = place.split_once("): ").map_or(place, |(_, path)| path);
+    let path = &path[path.find('.')?..];
+    let is_secret = secrecy == Secrecy::Secret || secrecy.hides_spelled(&steps(path));
+    is_secret.then(|| line.len() - problem.len() + value)
 }
 
 /// The value in `Invalid value: "x": must be y`, as it is spelled there: a quoted text, or a dump of a struct.
@@ -85,6 +115,34 @@ mod tests {
         assert_eq!(message("Job", "spec.template", dump), "Invalid value: (hidden): field is immutable");
         let go = r#"Invalid value: core.PodTemplateSpec{Spec:core.PodSpec{Containers:[]core.Container{core.Container{Args:[]string{"x"}}}}}: field is immutable"#;
         assert_eq!(message("Job", "spec.template", go), "Invalid value: (hidden): field is immutable");
+    }
+
+    #[test]
+    fn a_secret_of_the_wrong_type_is_left_out() {
+        let without = |kind: &str, errors: &str| {
+            let head = format!("failed to create typed patch object (shop/x; {kind}): ");
+            let status = Status::failure(&format!("{head}{errors}"), "").boxed();
+            without_secrets(status).message.strip_prefix(&head).unwrap().to_owned()
+        };
+        let pin = ".stringData.pin: expected string, got &value.valueUnstructured{Value:987654}";
+        assert_eq!(without("/v1, Kind=Secret", pin), ".stringData.pin: expected string, got (hidden)");
+        assert_eq!(without("/v1, Kind=ConfigMap", pin), pin);
+        let two = "errors:\n    .data: expected map, got &{hunter2\n-- hunter3}\n    .x: field not declared in schema";
+        let left = "errors:\n    .data: expected map, got (hidden)\n    .x: field not declared in schema";
+        assert_eq!(without("/v1, Kind=Secret", two), left);
+        for (path, is_shown) in [
+            (".spec.containers[name=\"app\"].args[0]", false),
+            (".spec.containers[name=\"app\"].env[name=\"P\"].value", false),
+            (".spec.containers[name=\"app\"].ports", true),
+            (".metadata.labels.app", true),
+        ] {
+            let text = format!("{path}: expected string, got &value.valueUnstructured{{Value:987654}}");
+            assert_eq!(without("/v1, Kind=Pod", &text).contains("987654"), is_shown, "{path}");
+        }
+        let ours = "the applied object doesn't fit its schema: .data.pin: expected a string, found 987654";
+        let hidden =
+            "the applied object doesn't fit its schema: .data.pin: expected a string, found (hidden)";
+        assert_eq!(without_mistyped_secrets(ours, Secrecy::Secret), hidden);
     }
 
     #[test]

@@ -143,6 +143,43 @@ impl Request {
         }
     }
 
+    /// Whether the server refuses it if there is an object.
+    pub(crate) fn requires_absence(&self) -> bool {
+        matches!(&self.change, Change::Apply { body, .. } if body["metadata"]["resourceVersion"] == NO_OBJECTS_VERSION)
+    }
+
+    /// Why the server refuses an apply whose guard the live object doesn't meet, in its words: `Store.Update` in k8s.io/apiserver's
+    /// registry, after it has looked for conflicts. An apply that names a version, and no uid, creates the object if there is none.
+    pub(crate) fn broken_guard(&self, live: Option<&LiveObject>) -> Option<String> {
+        let Change::Apply { body, .. } = &self.change else { return None };
+        let named = |name: &str| body["metadata"][name].as_str();
+        let ApiResource { plural, group, .. } = &self.target.resource;
+        let dot = if group.is_empty() { "" } else { "." };
+        let fulfilled = |why: String| {
+            Some(format!(
+                "Operation cannot be fulfilled on {plural}{dot}{group} {:?}: {why}",
+                self.target.name
+            ))
+        };
+        let Some(live) = live.map(LiveObject::revision) else {
+            let uid = named("uid")?;
+            return fulfilled(format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            ));
+        };
+        if named("resourceVersion").is_some_and(|version| version != live.resource_version) {
+            let why =
+                "the object has been modified; please apply your changes to the latest version and try again";
+            return fulfilled(why.to_owned());
+        }
+        let uid = named("uid").filter(|uid| *uid != live.uid)?;
+        let kind = &self.target.resource.kind;
+        Some(format!(
+            "{kind}{dot}{group} {:?} is invalid: metadata.uid: Invalid value: {uid:?}: field is immutable",
+            self.target.name
+        ))
+    }
+
     /// Whether the server refuses it if the object has changed since it was read.
     pub fn requires_unchanged(&self) -> bool {
         match &self.change {
@@ -158,6 +195,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_guard_that_the_live_object_does_not_meet_is_refused_in_the_servers_words() {
+        let metadata = json!({"name": "web", "uid": "u", "resourceVersion": "42"});
+        let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
+        let broken = |metadata: Value, live: Option<&LiveObject>| {
+            let target = Target::new(ApiResource::erase::<Service>(&()), Some("shop".into()), "web");
+            let intent = json!({"metadata": metadata});
+            Request::apply(target, intent, "me", true, &Guard::Nothing).broken_guard(live)
+        };
+        let modified = "Operation cannot be fulfilled on services \"web\": the object has been modified; please apply your changes to \
+                        the latest version and try again";
+        let immutable = "Service \"web\" is invalid: metadata.uid: Invalid value: \"v\": field is immutable";
+        let gone = "Operation cannot be fulfilled on services \"web\": uid mismatch: the provided object specified uid u, and no \
+                    existing object was found";
+        assert_eq!(broken(json!({"uid": "u", "resourceVersion": "41"}), Some(&live)).unwrap(), modified);
+        assert_eq!(broken(json!({"resourceVersion": "41"}), Some(&live)).unwrap(), modified);
+        assert_eq!(broken(json!({"uid": "v"}), Some(&live)).unwrap(), immutable);
+        assert_eq!(broken(json!({"uid": "u"}), None).unwrap(), gone);
+        assert_eq!(broken(json!({"uid": "u", "resourceVersion": "42"}), Some(&live)), None);
+        assert_eq!(broken(json!({"resourceVersion": "41"}), None), None);
+    }
 
     #[test]
     fn an_apply_can_require_an_unchanged_object_and_a_creation_that_there_is_none() {

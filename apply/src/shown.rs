@@ -89,7 +89,7 @@ impl Secrecy {
         let name = |step: &Step<'_>| match *step {
             Step::Name(name) => name.to_owned(),
             Step::InBrackets(key) => {
-                if step.is_index() {
+                if step.is_item() {
                     String::new()
                 } else {
                     key.to_owned()
@@ -98,7 +98,7 @@ impl Secrecy {
         };
         let names: Vec<String> = steps.iter().map(name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let is_list = |end: usize| steps.get(end).is_none_or(|next| next.is_index());
+        let is_list = |end: usize| steps.get(end).is_none_or(|next| next.is_item());
         (1..=names.len()).any(|end| self.hides_names(&names[..end], is_list(end), None))
     }
 

@@ -5,14 +5,14 @@
 pub(crate) enum Step<'s> {
     /// A field.
     Name(&'s str),
-    /// The index of an item, or the key of a map.
+    /// The index of an item or, from the merge, its keys or its value, as in `[name="web"]`; or the key of a map.
     InBrackets(&'s str),
 }
 
 impl Step<'_> {
-    /// Whether it is the index of an item.
-    pub(crate) fn is_index(self) -> bool {
-        matches!(self, Self::InBrackets(text) if text.parse::<usize>().is_ok())
+    /// Whether it leads to an item of a list. No map has a key with `=`.
+    pub(crate) fn is_item(self) -> bool {
+        matches!(self, Self::InBrackets(text) if text.contains('=') || text.parse::<usize>().is_ok())
     }
 }
 
@@ -52,7 +52,10 @@ mod tests {
             InBrackets("0"),
         ];
         assert_eq!(steps("metadata.annotations[example.com/a.b].x[0]"), expected);
-        assert_eq!(expected.map(Step::is_index), [false, false, false, false, true]);
+        assert_eq!(expected.map(Step::is_item), [false, false, false, false, true]);
+        let of_the_merge = steps(r#".spec.containers[name="web"]"#);
+        assert_eq!(of_the_merge, [Name("spec"), Name("containers"), InBrackets(r#"name="web""#)]);
+        assert!(of_the_merge[2].is_item());
         assert_eq!(steps(""), []);
     }
 }

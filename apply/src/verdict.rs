@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::{
     ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, Secrecy, find::Finder,
-    object::entries, scratch::with_arena, spelling::is_filled_in,
+    object::entries, quoted::without_mistyped_secrets, scratch::with_arena, spelling::is_filled_in,
 };
 
 /// The result of a comparison.
@@ -100,7 +100,8 @@ impl Forecast {
     pub(crate) fn expected(&self, error: &ApiError) -> bool {
         match self {
             Self::Conflicts(_) => error.is_ownership_conflict(),
-            Self::Refused(_) => error.is_rejection(),
+            // A broken guard isn't a rejection, and has this text.
+            Self::Refused(message) => error.is_rejection() || error.to_string() == *message,
             Self::NoOp | Self::Stored(_) | Self::Deleted => false,
         }
     }
@@ -150,7 +151,7 @@ impl<'a> Comparison<'a> {
         let (ours, theirs) = match (read(predicted.object), read(response)) {
             (Ok(ours), Ok(theirs)) => (ours, theirs),
             (Err(invalid), _) | (_, Err(invalid)) => {
-                return Some(Verdict::Mismatch(vec![unreadable(&invalid)]));
+                return Some(Verdict::Mismatch(vec![self.unreadable(&invalid)]));
             }
         };
         let owners = [entries(ours), entries(theirs)];
@@ -165,7 +166,7 @@ impl<'a> Comparison<'a> {
                 differences.extend(others);
                 filled_in = filled;
             }
-            Err(invalid) => differences.push(unreadable(&invalid)),
+            Err(invalid) => differences.push(self.unreadable(&invalid)),
         }
         match was_changed.filter(|was_changed| *was_changed != predicted.changed) {
             // The value was the same in another spelling.
@@ -179,7 +180,9 @@ impl<'a> Comparison<'a> {
         }
         differences.truncate(MOST_DIFFERENCES);
         Some(match predicted.certainty {
-            Certainty::Unknown(reason) if !differences.is_empty() => Verdict::Unknown(reason),
+            Certainty::Unknown(reason) | Certainty::Unseen(reason) if !differences.is_empty() => {
+                Verdict::Unknown(reason)
+            }
             _ if !differences.is_empty() => Verdict::Mismatch(differences),
             _ if filled_in => Verdict::ModuloDefaulting,
             _ => Verdict::Match,
@@ -281,6 +284,11 @@ impl<'a> Comparison<'a> {
         Typed::for_release(self.release, self.arena, schema, type_id, object, Duplicates::Allowed)
     }
 
+    fn unreadable(&self, error: &impl fmt::Display) -> Difference {
+        let error = without_mistyped_secrets(&error.to_string(), self.secrecy);
+        Difference::new("the object", "one of this schema", error)
+    }
+
     fn listed(&self, set: FieldSet<'a>) -> String {
         const MOST: usize = 3;
         let paths = set.leaves(self.arena).paths(self.arena);
@@ -294,10 +302,6 @@ impl<'a> Comparison<'a> {
 
 /// The length of a time without fractions of a second and without its zone.
 const TO_THE_SECOND: usize = "2026-01-02T03:04:05".len();
-
-fn unreadable(error: &impl fmt::Display) -> Difference {
-    Difference::new("the object", "one of this schema", error.to_string())
-}
 
 /// The identity of an entry, such as `baton Apply apps/v1`.
 fn name(entry: &Value<'_>) -> String {

@@ -3,11 +3,14 @@
 //! [`Schemas::prepare`] comes before the request is sent and [`Schemas::settle`] after. [`Applier`](crate::Applier) does both
 //! around a request of its own. Code with other I/O, such as a preview or a model checker, calls them itself.
 
+use std::fmt;
+
+use baton_merge::server::Certainty;
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Change, Effects, Failure, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas,
-    Verdict, leftovers::First,
+    ApiError, Change, Effects, Failure, FieldPath, Forecast, ForecastError, LiveObject, PredictedObject,
+    Request, Schemas, Verdict, leftovers::First,
 };
 
 /// Whether a request is stored.
@@ -47,6 +50,62 @@ impl PreparedWrite {
             _ => false,
         }
     }
+
+    /// Why it is sent; `None` if it [needn't be](Self::is_noop). For a log, if writes never stop: see [`spelling`](crate::spelling).
+    pub fn reason(&self) -> Option<Reason> {
+        let because = |what: String| Some(Reason { path: None, what });
+        match &self.forecast {
+            _ if self.is_noop() => None,
+            Ok(Forecast::Stored(stored)) => Some(stored.reason()),
+            Ok(Forecast::Conflicts(conflicts)) => because(conflicts.to_string()),
+            Ok(Forecast::Refused(message)) => because(message.clone()),
+            Ok(Forecast::NoOp | Forecast::Deleted) => because("it deletes the object".to_owned()),
+            Err(error) => because(error.to_string()),
+        }
+    }
+}
+
+/// Why a write is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The first field that it is about; absent if it isn't about one.
+    pub path: Option<FieldPath>,
+    /// What about it.
+    pub what: String,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.iter().try_for_each(|path| write!(f, "{path}: "))?;
+        f.write_str(&self.what)
+    }
+}
+
+impl PredictedObject {
+    fn reason(&self) -> Reason {
+        let because =
+            |path: Option<&FieldPath>, what: &str| Reason { path: path.cloned(), what: what.to_owned() };
+        let Effects { sets, removes, takes, releases } = &self.effects;
+        let is_respelled = |path: &&FieldPath| self.respelled.contains(path);
+        if let Some(set) = sets.iter().find(|path| !is_respelled(path)) {
+            because(Some(set), "it is set")
+        } else if let Some(removed) = removes.first() {
+            because(Some(removed), "it is removed")
+        } else if let Some(take) = takes.iter().find(|take| !is_respelled(&&take.path)) {
+            because(Some(&take.path), &format!("it is taken over from {}", take.manager))
+        } else if let Some(released) = releases.first() {
+            because(Some(released), "it is released")
+        } else if let Some(path) = self.respelled.first() {
+            because(
+                Some(path),
+                "the live value is what the server may make of this one, with defaults or in another spelling",
+            )
+        } else if let Certainty::Unknown(reason) | Certainty::Unseen(reason) = self.certainty {
+            because(None, reason)
+        } else {
+            because(None, "the fields that it applies aren't all its own yet")
+        }
+    }
 }
 
 /// How a write ended.
@@ -54,11 +113,13 @@ impl PreparedWrite {
 pub enum Outcome {
     /// It changes nothing, and wasn't sent.
     Skipped,
-    /// It was stored, or tried in a dry run. Or it was sent although it changes nothing: then the object has the revision that was
-    /// read.
+    /// The server accepted it: it was stored, tried in a dry run, or changes nothing.
     Stored {
         /// The object as the server returned it.
         object: LiveObject,
+        /// Whether the object isn't the one that was read. If it is, it was sent although it changes nothing: see
+        /// [`PreparedWrite::reason`].
+        changed: bool,
         /// What it did to single fields, as far as the response confirms it; empty if it couldn't be predicted.
         effects: Effects,
         /// How the response compares with the prediction. `None` if the two can't be compared: there was no prediction, other
@@ -156,7 +217,10 @@ impl Schemas {
             Ok((forecast, first)) => (Ok(forecast), first),
             Err(error) => (Err(error), None),
         };
-        if let Some(live) = live.filter(|_| forecast.is_ok() && tries.are_guarded()) {
+        // A version that the intent names is its author's guard, and stays.
+        if let Some(live) =
+            live.filter(|_| forecast.is_ok() && tries.are_guarded() && !request.requires_unchanged())
+        {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
@@ -185,7 +249,12 @@ impl Schemas {
                     }
                     _ => Effects::default(),
                 };
-                Outcome::Stored { object, effects, verdict }
+                let changed = live.is_none_or(|live| match effect {
+                    Effect::Stored => live.revision() != object.revision(),
+                    // A dry run returns the version that is stored.
+                    Effect::DryRun => !live.is_same_as(&object),
+                });
+                Outcome::Stored { object, changed, effects, verdict }
             }
             Ok(left) => Outcome::Deleted(left),
             Err(error) => match error.of_write(&write.request) {

@@ -413,6 +413,7 @@
 //! | --- | --- |
 //! | [`Exact`](server::Certainty::Exact) | the server does just this |
 //! | [`ModuloDefaulting`](server::Certainty::ModuloDefaulting) | the server does this, and then fills in defaults |
+//! | [`Unseen`](server::Certainty::Unseen) | a client sees no change; the server may store what no client sees, for the reason that is given |
 //! | [`Unknown`](server::Certainty::Unknown) | the server knows more than this crate does; the reason is given |
 //!
 //! Outside of all three is what runs before and after the field manager: admission, webhooks, validation beyond the schema,

@@ -1,16 +1,22 @@
 //! An object of a cluster, and writes to it that follow each other.
 
-use baton_apply::{Change, Forecast, LiveObject, Outcome, Request, Target, ownership::applied_fields};
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_apply::{
+    ApiError, Change, Forecast, LiveObject, ManagedFieldsEntry, Outcome, Request, Target,
+    ownership::applied_fields,
+};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
 };
+use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::{
     Terminal,
-    cluster::{ClusterArgs, Connection, Reference, name_of},
+    cluster::{ClusterArgs, ClusterError, Connection, Reference, name_of},
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, moves, moves_table},
     path::FieldQuery,
@@ -23,6 +29,19 @@ pub(crate) struct Opened {
     pub(crate) target: Target,
     pub(crate) live: LiveObject,
     pub(crate) writer: Writer,
+    /// The other versions of the API in which managers own fields of it.
+    versions: BTreeMap<String, InVersion>,
+}
+
+/// An object in another version of the API than it was read in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InVersion {
+    /// It has the same fields, with the same values.
+    Same,
+    /// It has others.
+    Different,
+    /// The version isn't served.
+    NotServed,
 }
 
 impl Opened {
@@ -38,7 +57,8 @@ impl Opened {
         let live = connection.read(&target).await?;
         let schemas = connection.schemas(std::slice::from_ref(&target.resource)).await?;
         let writer = Writer::new(schemas, Some(connection));
-        Ok(Self { target, live, writer })
+        let versions = in_other_versions(connection, &target, &live).await?;
+        Ok(Self { target, live, writer, versions })
     }
 
     /// As kubectl names it.
@@ -113,21 +133,97 @@ impl Opened {
         Ok(Request { target: self.target.clone(), change })
     }
 
+    /// The versions of the API in which the object has the same fields. The first is that in which it was read.
+    pub(crate) fn versions(&self) -> Vec<&str> {
+        let same = self.versions.iter().filter(|(_, it)| **it == InVersion::Same);
+        let same = same.map(|(version, _)| version.as_str());
+        [self.target.resource.api_version.as_str()].into_iter().chain(same).collect()
+    }
+
+    /// Whether a version in which managers own fields is served.
+    pub(crate) fn is_served(&self, version: &str) -> bool {
+        self.versions.get(version) != Some(&InVersion::NotServed)
+    }
+
+    /// Fails if a manager owns fields in a version in which the object has other fields. `way_out` says what to do, by the plural of the
+    /// kind and that version.
+    pub(crate) fn check_version(
+        &self,
+        manager: &str,
+        version: &str,
+        way_out: impl FnOnce(&str, &str) -> String,
+    ) -> Result<(), Failure> {
+        if self.versions().contains(&version) {
+            return Ok(());
+        }
+        let own = &self.target.resource.api_version;
+        let problem = if self.is_served(version) {
+            let way_out = way_out(&self.target.resource.plural, version);
+            format!("where the object has other fields than in {own}; {way_out}")
+        } else {
+            format!(
+                "which isn't served. Have the server forget all owners: kubectl baton reset {}. The next apply then needs \
+                 --force-conflicts, since before-first-apply owns the fields",
+                self.name()
+            )
+        };
+        Err(Failure::Input(format!("{manager} owns fields in {version}, {problem}")))
+    }
+
     /// An apply of these fields as they are, not forced.
     fn reapply(&self, live: &LiveObject, manager: &str, fields: FieldSet<'_>) -> Result<Request, Failure> {
         let arena = Arena::new();
         let owners = Owners::of(&arena, live);
-        let version = &self.target.resource.api_version;
-        let own = owners.managers.iter().find(|own| own.applies() && own.name == manager);
-        if let Some(own) = own.filter(|own| own.api_version != *version) {
-            return Err(Failure::Input(format!(
-                "{manager} has applied as {}, and this is {version}: name the object in that version",
-                own.api_version
-            )));
+        if let Some(own) = owners.managers.iter().find(|own| own.applies() && own.name == manager) {
+            self.check_version(manager, &own.api_version, |kind, version| {
+                let (group, version) = version.split_once('/').unwrap_or(("", version));
+                format!("name the object in that version: {kind}.{version}.{group}/{}", self.target.name)
+            })?;
         }
         let intent = self.writer.schemas.intent(&self.target, live, fields)?;
         Ok(Request::apply(self.target.clone(), intent, manager.to_owned(), false, &guard(live, manager)))
     }
+}
+
+/// What the object is in the other versions of the API in which managers own fields of it.
+async fn in_other_versions(
+    connection: &Connection,
+    target: &Target,
+    live: &LiveObject,
+) -> Result<BTreeMap<String, InVersion>, Failure> {
+    let own = &target.resource;
+    let entries = live.managed_fields();
+    let others: BTreeSet<_> = entries.iter().map(ManagedFieldsEntry::api_version).collect();
+    let mut versions = BTreeMap::new();
+    for other in others.into_iter().filter(|other| *other != own.api_version) {
+        let (group, version) = other.split_once('/').unwrap_or(("", other));
+        let resource = ApiResource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            api_version: other.to_owned(),
+            ..own.clone()
+        };
+        let found = match connection.find(&Target { resource, ..target.clone() }).await {
+            Ok(Some(found)) if without_version(&found) == without_version(live) => InVersion::Same,
+            Ok(Some(_)) => InVersion::Different,
+            Ok(None) => InVersion::NotServed,
+            // A path that isn't served has no status.
+            Err(ClusterError::Request { source: ApiError::Response(status), .. }) if status.code == 404 => {
+                InVersion::NotServed
+            }
+            Err(error) => return Err(error.into()),
+        };
+        versions.insert(other.to_owned(), found);
+    }
+    Ok(versions)
+}
+
+/// An object without what differs between two versions of the same fields.
+fn without_version(object: &LiveObject) -> Option<Json> {
+    let mut object = object.as_json().ok()?.clone();
+    object.as_object_mut()?.remove("apiVersion");
+    object["metadata"].as_object_mut()?.remove("managedFields");
+    Some(object)
 }
 
 /// The path of a field that isn't inside one that is owned as a whole.
@@ -245,7 +341,7 @@ impl Steps<'_> {
 
 /// The object that a write leaves, or would leave.
 fn after(written: Written) -> Result<Option<LiveObject>, Failure> {
-    let Written { before, write, outcome } = written;
+    let Written { before, write, outcome, .. } = written;
     match (outcome, write.forecast) {
         (Some(Outcome::Stored { object, .. }), _) => Ok(Some(object)),
         (None, Ok(Forecast::Stored(stored))) => {

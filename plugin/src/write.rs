@@ -105,6 +105,8 @@ pub(crate) struct Written {
     pub(crate) write: PreparedWrite,
     /// What the server did with it; none if it wasn't asked.
     pub(crate) outcome: Option<Outcome>,
+    /// What the server warned about.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Predicts writes, and sends them.
@@ -152,7 +154,7 @@ impl Writer {
             let target = made.target.clone();
             let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
             let (Some((applier, connection)), true) = (&self.applier, dry_run != DryRun::Client) else {
-                return Ok(Written { before, write, outcome: None });
+                return Ok(Written { before, write, outcome: None, warnings: Vec::new() });
             };
             let effect = if dry_run == DryRun::Server { Effect::DryRun } else { Effect::Stored };
             let response = applier.send(&write.request, effect).await;
@@ -170,7 +172,10 @@ impl Writer {
                 Outcome::Rejected { error, .. } if is_forbidden(&error) => {
                     return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
                 }
-                outcome => return Ok(Written { before, write, outcome: Some(outcome) }),
+                outcome => {
+                    let warnings = connection.warnings.take();
+                    return Ok(Written { before, write, outcome: Some(outcome), warnings });
+                }
             }
         }
     }
@@ -216,6 +221,9 @@ pub(crate) struct WrittenReport {
     /// Where it differs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) differences: Vec<String>,
+    /// What the server warned about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Written {
@@ -235,6 +243,7 @@ impl Written {
         let before = self.before.as_ref();
         let change = Changing { before, manager: self.write.request.manager(), secrecy };
         match (&self.outcome, &self.write.forecast) {
+            (Some(Outcome::Stored { changed: false, .. }), _) => Vec::new(),
             // A dry run confirms no effects, but shows the object.
             (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored)))
                 if self.is_unstored(object) =>
@@ -252,7 +261,7 @@ impl Written {
     pub(crate) fn report(&self, dry_run: DryRun) -> WrittenReport {
         let (mut prediction, mut differences) = (None, Vec::new());
         let (result, message) = match &self.outcome {
-            Some(Outcome::Stored { object, verdict, .. }) => {
+            Some(Outcome::Stored { changed, verdict, .. }) => {
                 match verdict {
                     Some(Verdict::Match) => prediction = Some("agreed"),
                     Some(Verdict::ModuloDefaulting) => prediction = Some("filledIn"),
@@ -263,7 +272,12 @@ impl Written {
                     }
                     None => {}
                 }
-                (self.stored_result(object), None)
+                let result = match (&self.before, changed) {
+                    (None, _) => "created",
+                    (Some(_), false) => "unchanged",
+                    (Some(_), true) => "changed",
+                };
+                (result, None)
             }
             Some(Outcome::Stale { error, expected } | Outcome::Rejected { error, expected }) => {
                 let is_conflict = error.is_ownership_conflict();
@@ -287,8 +301,12 @@ impl Written {
         let certainty = match (&self.outcome, &self.write.forecast) {
             (None, Ok(Forecast::Stored(stored))) => match stored.certainty {
                 Certainty::Exact => None,
-                Certainty::ModuloDefaulting => Some("the server then fills in defaults".to_owned()),
-                Certainty::Unknown(reason) => Some(format!("uncertain: {reason}")),
+                Certainty::ModuloDefaulting => {
+                    Some("the server then fills in defaults and validates it".to_owned())
+                }
+                Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
+                    Some(format!("uncertain: {reason}"))
+                }
             },
             _ => None,
         };
@@ -305,25 +323,13 @@ impl Written {
             certainty,
             prediction,
             differences,
+            warnings: self.warnings.clone(),
         }
     }
 
     /// Whether a response has the version that was read.
     fn is_unstored(&self, object: &LiveObject) -> bool {
         self.before.as_ref().is_some_and(|before| before.revision() == object.revision())
-    }
-
-    fn stored_result(&self, object: &LiveObject) -> &'static str {
-        match &self.before {
-            None => "created",
-            // A dry run leaves the version as it is.
-            Some(_) if self.is_unstored(object) && !self.is_predicted_to_change() => "unchanged",
-            Some(_) => "changed",
-        }
-    }
-
-    fn is_predicted_to_change(&self) -> bool {
-        matches!(&self.write.forecast, Ok(Forecast::Stored(stored)) if stored.changed)
     }
 
     fn predicted_result(&self) -> (&'static str, Option<String>) {
@@ -339,6 +345,11 @@ impl Written {
 }
 
 impl WrittenReport {
+    /// Whether the server refuses it, and not because of other managers' fields.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.result == "refused"
+    }
+
     /// What has to be said besides the fields, line by line: why it is refused, and how far the prediction goes.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
         let message = self.message.as_deref().filter(|_| self.result != "conflict");
@@ -385,11 +396,19 @@ impl WrittenReport {
         for line in self.notes().chain(compared) {
             writeln!(terminal.out, "{indentation}{line}")?;
         }
+        self.write_warnings(terminal)?;
         if self.prediction == Some("differs") {
             writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: not as predicted", self.object)?;
             self.differences.iter().try_for_each(|difference| writeln!(terminal.err, "  {difference}"))?;
         }
         Ok(())
+    }
+
+    /// Writes what the server warned about.
+    pub(crate) fn write_warnings(&self, terminal: &mut Terminal) -> io::Result<()> {
+        let mut warnings = self.warnings.iter();
+        warnings
+            .try_for_each(|text| writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: {text}", self.object))
     }
 
     /// The exit code that it deserves.

@@ -124,7 +124,7 @@ pub(super) fn time(now: Timestamp) -> Value {
 }
 
 /// Sets a condition. Its last transition is as it was, unless its status changes.
-pub(super) fn set_condition(conditions: &mut Vec<Value>, mut condition: Value, now: Timestamp) {
+pub(crate) fn set_condition(conditions: &mut Vec<Value>, mut condition: Value, now: Timestamp) {
     let live = conditions.iter_mut().find(|live| live["type"] == condition["type"]);
     condition["lastTransitionTime"] = match &live {
         Some(live) if live["status"] == condition["status"] => live["lastTransitionTime"].clone(),

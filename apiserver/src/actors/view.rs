@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use baton_merge::schema::kinds::GroupVersionKind;
 use serde_json::Value;
 
 use super::Pass;
@@ -24,6 +25,8 @@ pub(super) struct View {
 
 #[derive(Default)]
 struct Collection {
+    /// The kind and version of the objects. It changes when a custom resource is served in other versions.
+    kind: Option<GroupVersionKind>,
     /// The version up to which changes were taken.
     seen: u64,
     objects: BTreeMap<Key, Object>,
@@ -32,6 +35,9 @@ struct Collection {
 impl View {
     fn collection(&mut self, server: &Server, resource: &Resource) -> &Collection {
         let collection = self.collections.entry(resource.storage.clone()).or_default();
+        if collection.kind.as_ref() != Some(&resource.stored_as) {
+            *collection = Collection { kind: Some(resource.stored_as.clone()), ..Collection::default() };
+        }
         match server.store.changes_after(&resource.storage, collection.seen) {
             Ok((changes, version)) => {
                 for change in changes {

@@ -9,6 +9,7 @@ mod lists;
 mod names;
 mod numbers;
 pub(crate) mod openapi;
+mod pattern;
 mod prune;
 mod rules;
 mod scale;

@@ -85,9 +85,16 @@ fn as_int(number: f64) -> i64 {
 fn is_multiple(value: Value<'_>, factor: f64) -> bool {
     match value {
         Value::Int(number) => as_int(factor) > 0 && number % as_int(factor) == 0,
-        _ if factor < 1.0 => (as_float(value) / factor).fract().abs() < f64::EPSILON,
-        _ => (as_float(value) / factor).fract() == 0.0,
+        _ if factor < 1.0 => is_nearly_integer(1.0 / factor * as_float(value)),
+        _ => is_nearly_integer(as_float(value) / factor),
     }
+}
+
+/// Whether a number is an integer but for what calculating with doubles loses, as `IsFloat64AJSONInteger` of go-openapi says.
+fn is_nearly_integer(number: f64) -> bool {
+    const MOST: f64 = 9_007_199_254_740_991.0;
+    let rounded = number.round();
+    number.abs() <= MOST && (number - rounded).abs() <= 1e-9 * rounded.abs()
 }
 
 #[expect(clippy::float_cmp, reason = "the bound itself is meant")]
@@ -131,5 +138,21 @@ pub(super) fn is_json(value: Value<'_>, json: &Json) -> bool {
             left.len() == right.len() && left.members().iter().all(is_same)
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_multiple_of_a_fraction_may_miss_it_by_a_rounding_error() {
+        for (number, factor) in [(0.3, 0.1), (0.7, 0.1), (0.07, 0.01), (1.15, 0.05), (4.5, 1.5), (-0.3, 0.1)]
+        {
+            assert!(is_multiple(Value::Float(number), factor), "{number} of {factor}");
+        }
+        for (number, factor) in [(0.35, 0.1), (1e-12, 0.1), (5.0, 1.5), (1e300, 0.1)] {
+            assert!(!is_multiple(Value::Float(number), factor), "{number} of {factor}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
+use super::pattern;
 use super::rules::ValidationRule;
 
 /// A schema. The same type serves those below `allOf`, `anyOf`, `oneOf` and `not`, which only validate.
@@ -60,7 +61,7 @@ pub(super) struct Bound {
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) source: String,
-    pub(super) regex: Result<Regex, regex::Error>,
+    pub(super) regex: Result<Regex, String>,
 }
 
 /// What `additionalProperties` says.
@@ -222,6 +223,6 @@ fn says(value: &Json) -> bool {
 
 impl Pattern {
     fn new(source: &str) -> Self {
-        Self { source: source.to_owned(), regex: Regex::new(source) }
+        Self { source: source.to_owned(), regex: pattern::compile(source) }
     }
 }

@@ -70,6 +70,11 @@ fn each_wrong_value_gets_the_message_of_upstream() {
             "spec.f: Invalid value: 4: spec.f in body should be a multiple of 3",
         ),
         (
+            json!({"type": "number", "multipleOf": 0.1}),
+            json!(0.35),
+            "spec.f: Invalid value: 0.35: spec.f in body should be a multiple of 0.1",
+        ),
+        (
             json!({"type": "integer", "format": "int32"}),
             json!(3_000_000_000_i64),
             r#"<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.f"#,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_merge::{Arena, value::Value};
 
-use super::{GROUP, changed, serve};
+use super::{GROUP, accept_freed_names, changed, serve};
 use crate::{
     custom::crd::{self, Ending},
     metadata,
@@ -47,6 +47,7 @@ pub(crate) fn clean_up(server: &Server, name: &str) -> Result<(), Failure> {
         serve(server);
         let Some(live) = server.store.get(&definitions.storage, &key) else { return Ok(()) };
         if step(server, definitions, &key, &live)?.is_some() {
+            accept_freed_names(server, definitions)?;
             serve(server);
             return Ok(());
         }
@@ -83,7 +84,7 @@ fn step(
         crd::end(json, ending, &now);
     });
     let storage = &definitions.storage;
-    if metadata::is_done_for(changed) {
+    if metadata::is_done_for(definitions, changed) {
         return Ok(server.store.remove(storage, key, live).ok().map(drop));
     }
     let draft = Draft { object: changed, owners: Owners::Kept(live), order: live.order };
@@ -115,8 +116,17 @@ fn instances(server: &Server, resource: &Resource) -> Vec<Key> {
     listed.map(|snapshot| snapshot.objects.into_iter().map(|(key, _)| key).collect()).unwrap_or_default()
 }
 
+/// Refuses a new object whose definition is deleted.
+pub(crate) fn check_open(place: &Place) -> Result<(), Failure> {
+    if is_ending(&place.resource) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Failure::forbidden(&place.resource, &place.name, why));
+    }
+    Ok(())
+}
+
 /// Whether the definition of a resource is deleted.
-pub(crate) fn is_ending(resource: &Resource) -> bool {
+fn is_ending(resource: &Resource) -> bool {
     match &resource.schema {
         Schema::Custom(custom) => crd::is_ending(&custom.object),
         Schema::BuiltIn { .. } => false,

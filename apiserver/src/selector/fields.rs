@@ -247,6 +247,14 @@ fn text(value: Option<Value<'_>>) -> Cow<'_, str> {
     }
 }
 
+/// The value that a selector requires a field to have, if it can be a part of a path.
+pub(crate) fn exact(selector: &str, field: &str) -> Option<String> {
+    let mut terms = split_terms(selector).into_iter().filter_map(split_term);
+    let (_, _, value) = terms.find(|(label, is_equal, _)| *is_equal && *label == field)?;
+    let value = unescape(value).ok()?;
+    (!["", ".", ".."].contains(&&*value) && !value.contains(['/', '%'])).then(|| value.into_owned())
+}
+
 /// Splits at the commas that no `\` stands before.
 fn split_terms(selector: &str) -> Vec<&str> {
     let mut is_escaped = false;

@@ -1,6 +1,6 @@
 //! What picks objects out of a list: label selectors, as query strings and as objects, and field selectors.
 
-mod fields;
+pub(crate) mod fields;
 mod key;
 mod labels;
 mod lexer;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::body;
@@ -49,8 +50,10 @@ fn deleted(
             let uid = object.at(&["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
             Ok(Answer::json(200, &success(resource, &place.name, uid)))
         }
-        Deleted::Gone(record) | Deleted::Marked(record) => {
-            read::rendered(server, request, place, &record, 200)
+        Deleted::Gone(record) => read::rendered(server, request, place, &record, 200),
+        Deleted::Marked(record) => {
+            let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
+            read::rendered(server, request, place, &record, code)
         }
     }
 }
@@ -156,75 +159,33 @@ fn attempt(
     let arena = Arena::new();
     let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
     check_preconditions(place, options, object)?;
-    // A namespace goes once it is empty. Until then another deletion changes nothing.
-    let finalizers = object.at(&["spec", "finalizers"]).and_then(|list| list.as_list()).unwrap_or_default();
-    let is_ending = object.at(&["metadata", "deletionTimestamp"]).is_some() && !finalizers.is_empty();
-    if place.resource.is("", "Namespace") && is_ending {
-        return Ok(Some(Deleted::Marked(live.clone())));
-    }
-    let marked = if is_definition(place) && object.at(&["metadata", "deletionTimestamp"]).is_none() {
-        Some(definitions::end::marked(server, &arena, object))
+    let step = if is_definition(place) && !is_marked(object) {
+        Step::Mark(definitions::end::marked(server, &arena, object))
     } else {
-        marked(server, &arena, &place.resource, options, object)
+        step(server.now(), &arena, &place.resource, options, object)
     };
-    let storage = &place.resource.storage;
-    let Some(marked) = marked else {
-        if place.resource.is("", "Pod") {
-            return Ok(gone_gracefully(server, &arena, place, options, live, object));
-        }
+    let (storage, key) = (&place.resource.storage, place.key());
+    let draft = |object| Draft { object, owners: Owners::Kept(live), order: live.order };
+    let store = |object| {
         if options.is_dry_run {
-            return Ok(Some(Deleted::Gone(live.clone())));
+            return Some(Arc::new(Record::write(&draft(object), live.version)));
         }
-        let gone = server.store.remove(storage, &place.key(), live).ok();
-        return Ok(gone.map(Deleted::Gone));
+        server.store.put(storage, key.clone(), Some(live), &draft(object)).ok()
     };
-    if marked.is_same(&object) {
-        return Ok(Some(Deleted::Marked(live.clone())));
-    }
-    let draft = Draft { object: marked, owners: Owners::Kept(live), order: live.order };
-    if options.is_dry_run {
-        return Ok(Some(Deleted::Marked(Arc::new(Record::write(&draft, live.version)))));
-    }
-    Ok(server.store.put(storage, place.key(), Some(live), &draft).ok().map(Deleted::Marked))
+    let remove = |record: Arc<Record>| {
+        if options.is_dry_run { Some(record) } else { server.store.remove(storage, &key, &record).ok() }
+    };
+    Ok(match step {
+        Step::Keep => Some(Deleted::Marked(live.clone())),
+        Step::Mark(marked) if marked == object => Some(Deleted::Marked(live.clone())),
+        Step::Mark(marked) => store(marked).map(Deleted::Marked),
+        Step::MarkAndRemove(marked) => store(marked).and_then(remove).map(Deleted::Gone),
+        Step::Remove => remove(live.clone()).map(Deleted::Gone),
+    })
 }
 
 fn is_definition(place: &Place) -> bool {
     place.resource.is(definitions::GROUP, definitions::KIND)
-}
-
-/// A pod that runs nowhere: it is marked for a deletion without grace, for all who watch it, and gone.
-fn gone_gracefully<'a>(
-    server: &Server,
-    arena: &'a Arena,
-    place: &Place,
-    options: &DeleteOptions,
-    live: &Arc<Record>,
-    object: Value<'a>,
-) -> Option<Deleted> {
-    let (storage, key) = (&place.resource.storage, place.key());
-    let metadata = |name| object.at(&["metadata", name]);
-    let grace_period = metadata("deletionGracePeriodSeconds");
-    let is_marked = metadata("deletionTimestamp").is_some();
-    if is_marked && grace_period.is_none_or(|seconds| seconds == Value::Int(0)) {
-        let gone =
-            if options.is_dry_run { Ok(live.clone()) } else { server.store.remove(storage, &key, live) };
-        return gone.ok().map(Deleted::Gone);
-    }
-    let now = Value::String(arena.copy_text(&types::second_time(server.now())));
-    let mut object = object.with(arena, &["metadata", "deletionTimestamp"], Some(now)).with(
-        arena,
-        &["metadata", "deletionGracePeriodSeconds"],
-        Some(Value::Int(0)),
-    );
-    if let (Some(Value::Int(generation)), false) = (metadata("generation"), is_marked) {
-        object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
-    }
-    let draft = Draft { object, owners: Owners::Kept(live), order: live.order };
-    if options.is_dry_run {
-        return Some(Deleted::Gone(Arc::new(Record::write(&draft, live.version))));
-    }
-    let marked = server.store.put(storage, place.key(), Some(live), &draft).ok()?;
-    server.store.remove(storage, &key, &marked).ok().map(Deleted::Gone)
 }
 
 fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {
@@ -274,70 +235,140 @@ fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>
     Ok(())
 }
 
-/// The object marked as deleted; none where nothing keeps it.
-fn marked<'a>(
-    server: &Server,
+/// What a deletion does to an object.
+enum Step<'a> {
+    /// Nothing: the object is being deleted, and not later than is asked for.
+    Keep,
+    /// Stores the object as deleted. It goes once its time is up and its finalizers are gone.
+    Mark(Value<'a>),
+    /// Stores a pod as deleted without a grace period first, so that watches see it.
+    MarkAndRemove(Value<'a>),
+    Remove,
+}
+
+fn step<'a>(
+    now: Timestamp,
     arena: &'a Arena,
     resource: &Resource,
     options: &DeleteOptions,
     object: Value<'a>,
-) -> Option<Value<'a>> {
-    let metadata = |name| object.at(&["metadata", name]);
-    let is_marked = metadata("deletionTimestamp").is_some();
-    let grace = grace(resource, options, object);
-    let finalizers = finalizers(arena, resource, options, object);
-    let is_namespace = resource.is("", "Namespace");
-    let holds = is_namespace
-        && object
+) -> Step<'a> {
+    if resource.is("", "Namespace") {
+        if !is_marked(object) {
+            let object = with_finalizers(arena, resource, options, object);
+            let object = object.with(arena, &["status", "phase"], Some(Value::String("Terminating")));
+            return Step::Mark(object.with(
+                arena,
+                &["metadata", "deletionTimestamp"],
+                Some(time(arena, now)),
+            ));
+        }
+        if object
             .at(&["spec", "finalizers"])
-            .is_some_and(|list| list.as_list().is_some_and(|list| !list.is_empty()));
-    if finalizers.is_empty() && grace == 0 && !holds {
-        return None;
-    }
-    let now = server.now();
-    let has_changed =
-        metadata("finalizers").and_then(|list| list.as_list()).unwrap_or_default() != finalizers;
-    let mut object = object;
-    if has_changed {
-        let list = (!finalizers.is_empty()).then_some(Value::List(finalizers));
-        object = object.with(arena, &["metadata", "finalizers"], list);
-    }
-    if is_marked && (grace > 0 || metadata("deletionGracePeriodSeconds") == Some(Value::Int(grace))) {
-        return Some(object);
-    }
-    let at = now.checked_add(jiff::SignedDuration::from_secs(grace)).unwrap_or(now);
-    if !is_marked {
-        let at = Value::String(arena.copy_text(&types::second_time(at)));
-        object = object.with(arena, &["metadata", "deletionTimestamp"], Some(at));
-        if let (Some(Value::Int(generation)), false) = (metadata("generation"), is_namespace) {
-            object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
+            .and_then(|list| list.as_list())
+            .is_some_and(|list| !list.is_empty())
+        {
+            return Step::Keep;
         }
     }
-    if is_namespace {
-        object = object.with(arena, &["status", "phase"], Some(Value::String("Terminating")));
-        return Some(object);
-    }
-    Some(object.with(arena, &["metadata", "deletionGracePeriodSeconds"], Some(Value::Int(grace))))
+    let grace = if resource.is("", "Pod") { grace(now, options, object) } else { Grace::None };
+    let Grace::Until(at, seconds) = grace else {
+        if matches!(grace, Grace::Pending) {
+            return Step::Keep;
+        }
+        let object = with_finalizers(arena, resource, options, object);
+        if !has_finalizers(object) {
+            return Step::Remove;
+        }
+        let is_later = deletion_time(object).is_none_or(|at| at > now);
+        let at = is_later.then_some(now);
+        return Step::Mark(marked(arena, object, at, 0));
+    };
+    let object = marked(arena, with_finalizers(arena, resource, options, object), Some(at), seconds);
+    if seconds > 0 || has_finalizers(object) { Step::Mark(object) } else { Step::MarkAndRemove(object) }
 }
 
-/// For how many seconds an object is left to its node: only pods that run somewhere are.
-fn grace(resource: &Resource, options: &DeleteOptions, object: Value<'_>) -> i64 {
-    if !resource.is("", "Pod") {
-        return 0;
+fn is_marked(object: Value<'_>) -> bool {
+    object.at(&["metadata", "deletionTimestamp"]).is_some()
+}
+
+fn deletion_time(object: Value<'_>) -> Option<Timestamp> {
+    object.at(&["metadata", "deletionTimestamp"])?.as_str()?.parse().ok()
+}
+
+fn has_finalizers(object: Value<'_>) -> bool {
+    let finalizers = object.at(&["metadata", "finalizers"]).and_then(|list| list.as_list());
+    finalizers.is_some_and(|list| !list.is_empty())
+}
+
+fn time(arena: &Arena, at: Timestamp) -> Value<'_> {
+    Value::String(arena.copy_text(&types::second_time(at)))
+}
+
+/// The object as one that goes so many seconds after its deletion, at a time that is left as it is if it isn't given.
+fn marked<'a>(arena: &'a Arena, object: Value<'a>, at: Option<Timestamp>, grace: i64) -> Value<'a> {
+    let mut object = object;
+    if let (Some(Value::Int(generation)), false) = (object.at(&["metadata", "generation"]), is_marked(object))
+    {
+        object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
     }
-    let is_placed = object.at(&["spec", "nodeName"]).is_some();
-    let phase = object.at(&["status", "phase"]).and_then(|phase| phase.as_str()).unwrap_or_default();
-    if !is_placed || matches!(phase, "Failed" | "Succeeded") {
-        return 0;
+    if let Some(at) = at {
+        object = object.with(arena, &["metadata", "deletionTimestamp"], Some(time(arena, at)));
     }
-    let own = match object.at(&["spec", "terminationGracePeriodSeconds"]) {
+    object.with(arena, &["metadata", "deletionGracePeriodSeconds"], Some(Value::Int(grace)))
+}
+
+/// How long a pod is left to its node.
+#[derive(Debug, PartialEq, Eq)]
+enum Grace {
+    /// No longer.
+    None,
+    /// As long as an earlier deletion said.
+    Pending,
+    /// Until a time, which is so many seconds after its deletion.
+    Until(Timestamp, i64),
+}
+
+/// The grace period of a pod, which a second deletion can only shorten.
+fn grace(now: Timestamp, options: &DeleteOptions, pod: Value<'_>) -> Grace {
+    let asked = options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let after =
+        |start: Timestamp, seconds| start.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
+    if let Some(end) = deletion_time(pod) {
+        let left = match pod.at(&["metadata", "deletionGracePeriodSeconds"]) {
+            Some(Value::Int(seconds)) if seconds > 0 => seconds,
+            _ => return Grace::None,
+        };
+        let Some(asked) = asked.filter(|asked| *asked < left) else { return Grace::Pending };
+        let end = after(end, asked - left);
+        // A period that is over already still leaves the pod to its node, unless there is to be none.
+        return if end < now { Grace::Until(now, asked.min(1)) } else { Grace::Until(end, asked) };
+    }
+    let phase = pod.at(&["status", "phase"]).and_then(|phase| phase.as_str()).unwrap_or_default();
+    let own = match pod.at(&["spec", "terminationGracePeriodSeconds"]) {
+        Some(Value::Int(seconds)) if seconds < 0 => 1,
         Some(Value::Int(seconds)) => seconds,
-        _ => 30,
+        _ => 0,
     };
-    match options.grace_period_seconds.unwrap_or(own) {
-        negative if negative < 0 => 1,
-        seconds => seconds,
+    let runs = pod.at(&["spec", "nodeName"]).is_some() && !matches!(phase, "Failed" | "Succeeded");
+    let seconds = if runs { asked.unwrap_or(own) } else { 0 };
+    Grace::Until(after(now, seconds), seconds)
+}
+
+/// The object with the finalizers that the propagation policy asks for.
+fn with_finalizers<'a>(
+    arena: &'a Arena,
+    resource: &Resource,
+    options: &DeleteOptions,
+    object: Value<'a>,
+) -> Value<'a> {
+    let own = object.at(&["metadata", "finalizers"]).and_then(|list| list.as_list()).unwrap_or_default();
+    let finalizers = finalizers(arena, resource, options, own);
+    if finalizers == own {
+        return object;
     }
+    let list = (!finalizers.is_empty()).then_some(Value::List(finalizers));
+    object.with(arena, &["metadata", "finalizers"], list)
 }
 
 /// The finalizers with those that the propagation policy asks for.
@@ -345,9 +376,8 @@ fn finalizers<'a>(
     arena: &'a Arena,
     resource: &Resource,
     options: &DeleteOptions,
-    object: Value<'a>,
+    own: &'a [Value<'a>],
 ) -> &'a [Value<'a>] {
-    let own = object.at(&["metadata", "finalizers"]).and_then(|list| list.as_list()).unwrap_or_default();
     let has = |name: &str| own.iter().any(|own| own.as_str() == Some(name));
     let propagation = options.propagation().or_else(|| {
         if has(ORPHAN) {
@@ -359,6 +389,8 @@ fn finalizers<'a>(
         }
     });
     let wanted = match propagation {
+        // The garbage collector knows no Events.
+        _ if resource.gvk.kind == "Event" && !resource.is_custom() => None,
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Foreground) => Some(FOREGROUND),
         _ => None,
@@ -397,5 +429,33 @@ fn returns_object(resource: &Resource) -> bool {
         "storage.k8s.io" => STORAGE.contains(&resource.gvk.kind.as_str()),
         "resource.k8s.io" => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Query;
+
+    #[test]
+    fn a_second_deletion_only_shortens_the_grace_period_from_its_start() {
+        let now: Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
+        // Deleted ten seconds ago, for thirty.
+        let pod =
+            r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:30Z","deletionGracePeriodSeconds":30}}"#;
+        let arena = Arena::new();
+        let pod = Value::from_text(&arena, pod).unwrap();
+        let asked = |seconds: Option<i64>| {
+            let options = json!({"gracePeriodSeconds": seconds}).to_string();
+            grace(now, &DeleteOptions::read(options.as_bytes(), &Query::default()).unwrap(), pod)
+        };
+        let until = |time: &str, seconds| Grace::Until(time.parse().unwrap(), seconds);
+        assert_eq!(asked(None), Grace::Pending);
+        assert_eq!(asked(Some(30)), Grace::Pending);
+        assert_eq!(asked(Some(20)), until("2026-01-01T00:00:20Z", 20));
+        // What has passed is left to the node all the same.
+        assert_eq!(asked(Some(5)), until("2026-01-01T00:00:10Z", 1));
+        assert_eq!(asked(Some(-1)), until("2026-01-01T00:00:10Z", 1));
+        assert_eq!(asked(Some(0)), until("2026-01-01T00:00:10Z", 0));
     }
 }

@@ -1,5 +1,6 @@
 //! The verbs that change something.
 
+mod bind;
 mod body;
 mod delete;
 mod in_go;
@@ -7,6 +8,7 @@ mod one;
 mod strict;
 
 pub(crate) use self::{
+    bind::bind,
     delete::{delete, delete_collection, delete_one, evict},
     one::{Existence, Intent, OneWrite},
 };
@@ -27,7 +29,6 @@ use crate::{
     scale,
     server::{Place, Server, media},
     status::Failure,
-    store::{Draft, Owners},
     types::TYPES,
 };
 
@@ -38,12 +39,6 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// `POST` to a collection.
 pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    if definitions::end::is_ending(&place.resource) {
-        let mut failure = Failure::method_not_allowed();
-        "create not allowed while custom resource definition is terminating".clone_into(&mut failure.message);
-        failure.details = Some(Box::new(place.resource.details("")));
-        return Err(failure);
-    }
     // A response that the client doesn't accept is refused before anything is stored, here and in the other writes.
     media(request, place)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
@@ -56,7 +51,8 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let read = read.map_err(|failure| unreadable(place, failure))?;
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     let place = named(place, read.object)?;
-    let new = metadata::wiped(&arena, read.object);
+    let new = strictness.deduped(&arena, metadata::wiped(&arena, read.object), false);
+    definitions::end::check_open(&place)?;
     namespaces::check_open(server, &place)?;
     let write =
         OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
@@ -90,14 +86,21 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let read = read_new(server, &arena, place, object).map_err(|failure| unreadable(place, failure))?;
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     check_place(place, read.object)?;
+    let new = strictness.deduped(&arena, read.object, false);
+    let uid = metadata_text(new, "uid");
+    if !uid.is_empty() && server.store.get(&place.resource.storage, &place.key()).is_none() {
+        let why = one::unmet(place, options.dry_run, "UID", &uid, "");
+        return Err(Failure::conflict(&place.resource, &place.name, &why));
+    }
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let write = OneWrite { server, arena: &arena, place, options: &options, existence };
     let outcome = write.run(&|live| {
         if live.is_none() {
+            namespaces::check_open(server, place)?;
             rbac::check_creation(server, request)?;
         }
         rbac::check_grant(server, request, place, live, read.object, false)?;
-        Ok(Intent::Update(read.object))
+        Ok(Intent::Update(new))
     });
     answer(server, request, place, outcome, strictness)
 }
@@ -164,6 +167,7 @@ fn apply(
     let write = OneWrite { server, arena: &arena, place, options, existence: of_apply(place) };
     let outcome = write.run(&|live| {
         if live.is_none() {
+            definitions::end::check_open(place)?;
             rbac::check_creation(server, request)?;
         }
         if let Some(live) = live {
@@ -223,7 +227,7 @@ fn patch_live(
         check_place(place, read.object)?;
         check_uid(place, &uid, read.object)?;
         rbac::check_grant(server, request, place, Some(found), read.object, false)?;
-        Ok(Intent::Update(read.object))
+        Ok(Intent::Update(strictness.deduped(&arena, read.object, true)))
     });
     answer(server, request, place, outcome, strictness)
 }
@@ -445,37 +449,4 @@ fn answer(
     };
     answer.warnings.extend(strictness.into_warnings());
     Ok(answer)
-}
-
-/// `POST` of a binding: the scheduler's word on which node a pod runs.
-pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
-    let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
-    let arena = Arena::new();
-    let (binding, _) = body::object(&arena, request, place)?;
-    let node = binding.at(&["target", "name"]).and_then(|name| name.as_str()).unwrap_or_default();
-    if node.is_empty() {
-        let path = FieldPath::new("target").child("name");
-        let error = FieldError::required(&path, "");
-        return Err(Failure::invalid("", "Binding", &place.name, &[error]));
-    }
-    let pod = Place { subresource: String::new(), ..place.clone() };
-    loop {
-        let live = server.store.get(&pod.resource.storage, &pod.key());
-        let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
-        let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
-        if let Some(bound) = object.at(&["spec", "nodeName"]) {
-            let why = format!("pod {} is already assigned to node {bound}", pod.name);
-            return Err(Failure::conflict(&pod.resource, &pod.name, &why));
-        }
-        let object = object.with(&arena, &["spec", "nodeName"], Some(Value::String(node)));
-        // The server writes it itself, so that it has no owner.
-        let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
-        if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok()
-        {
-            break;
-        }
-    }
-    let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(Answer::json(201, &status))
 }

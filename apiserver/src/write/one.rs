@@ -78,9 +78,9 @@ impl<'s> OneWrite<'s> {
             let live = self.server.store.get(&resource.storage, &self.place.key());
             match (&live, self.existence) {
                 // What can't be stored at all is reported first.
-                (Some(_), Existence::New) => {
+                (Some(live), Existence::New) => {
                     self.attempt(None, intend)?;
-                    return Err(Failure::already_exists(resource, name));
+                    return Err(self.already_exists(live, &intend(None)?));
                 }
                 (None, Existence::There) => return Err(Failure::not_found(resource, name)),
                 _ => {}
@@ -90,6 +90,22 @@ impl<'s> OneWrite<'s> {
             }
         }
         Err(Failure::modified(resource, name))
+    }
+
+    /// What a creation gets where there is such an object.
+    fn already_exists(&self, live: &Record, intent: &Intent<'_>) -> Failure {
+        let mut failure = Failure::already_exists(&self.place.resource, &self.place.name);
+        let (Intent::Apply(object) | Intent::Update(object)) = intent;
+        if object.at(&["metadata", "generateName"]).is_some_and(|base| base.as_str() != Some("")) {
+            failure.message += ", the server was not able to generate a unique name for the object";
+            failure.retry_after = Some(1);
+        }
+        let arena = Arena::new();
+        let live = Value::from_text(&arena, live.text()).ok();
+        if live.and_then(|live| live.at(&["metadata", "deletionTimestamp"])).is_some() {
+            failure.message.insert_str(0, "object is being deleted: ");
+        }
+        failure
     }
 
     /// One attempt; none if another write was faster.
@@ -138,8 +154,9 @@ impl<'s> OneWrite<'s> {
         }
         let (Intent::Apply(intended) | Intent::Update(intended)) = wanted;
         let mut stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
-        // An apply needn't say which object it is about.
-        if matches!(wanted, Intent::Apply(_)) && intended.at(&["metadata", "name"]).is_some() {
+        // Only an apply that creates has to say which object it is about.
+        let has_name = old.is_none() || intended.at(&["metadata", "name"]).is_some();
+        if has_name && matches!(wanted, Intent::Apply(_)) {
             check_place(self.place, intended)?;
         }
         self.check_preconditions(old, &wanted)?;
@@ -182,7 +199,7 @@ impl<'s> OneWrite<'s> {
             }));
         }
         let (storage, key) = (&self.place.resource.storage, self.place.key());
-        if let (Some(live), true) = (live, metadata::is_done_for(stored.object)) {
+        if let (Some(live), true) = (live, metadata::is_done_for(&self.place.resource, stored.object)) {
             // Only the client that removed the last finalizer sees the object without it.
             if self.server.store.remove(storage, &key, live).is_err() {
                 return Ok(None);
@@ -285,15 +302,16 @@ impl<'s> OneWrite<'s> {
                 );
                 return Err(Failure::conflict(resource, name, &why));
             }
-            let number = number.map_err(Failure::unexplained)?;
-            return if is_apply || number == 0 { Ok(()) } else { Err(Failure::modified(resource, name)) };
+            let number = number.map_err(Failure::unexplained);
+            // What it is to be a version of is gone, so that the object is created.
+            return number.map(drop);
         };
         let (wanted, found) = (text(*object, "uid"), text(old, "uid"));
         if !wanted.is_empty() && wanted != found {
             return Err(Failure::conflict(
                 resource,
                 name,
-                &wrong_uid(self.place, self.options.dry_run, &wanted, &found),
+                &unmet(self.place, self.options.dry_run, "UID", &wanted, &found),
             ));
         }
         let number = number.map_err(Failure::unexplained)?;
@@ -392,13 +410,13 @@ fn needs_version(resource: &Resource) -> bool {
             .any(|kind| resource.is("storage.k8s.io", kind))
 }
 
-/// An object that doesn't meet a precondition, with the storage's message.
-pub(crate) fn wrong_uid(place: &Place, dry_run: bool, wanted: &str, found: &str) -> String {
+/// An object that doesn't meet a precondition on its `UID` or its `ResourceVersion`, with the storage's message.
+pub(crate) fn unmet(place: &Place, dry_run: bool, of: &str, wanted: &str, found: &str) -> String {
     let key = storage_key(place);
     // A dry run asks another layer, which doesn't know where in etcd it is.
     let key = if dry_run { key.trim_start_matches("/registry") } else { &key };
     format!(
-        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {of} in precondition: {wanted}, {of} in object meta: {found}"
     )
 }
 

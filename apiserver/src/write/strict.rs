@@ -8,17 +8,20 @@ use serde::{
     de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 
+use baton_merge::{Arena, value::Value};
+
 use crate::{options::FieldValidation, status::Failure};
 
 /// What is made of such fields, and those that were found.
 pub(super) struct Strictness {
     validation: FieldValidation,
     found: RefCell<Vec<String>>,
+    duplicate_owners: RefCell<Option<String>>,
 }
 
 impl Strictness {
     pub(super) fn new(validation: FieldValidation) -> Self {
-        Self { validation, found: RefCell::default() }
+        Self { validation, found: RefCell::default(), duplicate_owners: RefCell::default() }
     }
 
     /// Looks for fields that a body has twice, and takes note of the unknown ones.
@@ -57,9 +60,32 @@ impl Strictness {
         }
     }
 
-    /// What the client is warned of: nothing where it was refused instead.
+    /// The object with each of its owners once. A patch is said to have them only after the admission plugins changed it.
+    pub(super) fn deduped<'a>(&self, arena: &'a Arena, object: Value<'a>, is_patch: bool) -> Value<'a> {
+        let path = ["metadata", "ownerReferences"];
+        let owners = object.at(&path).and_then(|owners| owners.as_list()).unwrap_or_default();
+        let is_repeated = |place: usize| owners[..place].contains(&owners[place]);
+        let (repeated, kept): (Vec<_>, Vec<_>) = (0..owners.len()).partition(|place| is_repeated(*place));
+        if repeated.is_empty() {
+            return object;
+        }
+        let uid = |place: &usize| owners[*place].get("uid").and_then(|uid| uid.as_str()).unwrap_or_default();
+        let uids: Vec<_> = repeated.iter().map(uid).collect();
+        let when = if is_patch { " after mutating admission happens" } else { "" };
+        self.duplicate_owners.replace(Some(format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may \
+             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            uids.join(", ")
+        )));
+        let kept = arena.list(kept.into_iter().map(|place| owners[place]));
+        object.with(arena, &path, Some(Value::List(kept)))
+    }
+
+    /// What the client is warned of. Fields are no warning where they were refused instead.
     pub(super) fn into_warnings(self) -> Vec<String> {
-        if self.validation == FieldValidation::Strict { Vec::new() } else { self.found.into_inner() }
+        let fields =
+            if self.validation == FieldValidation::Strict { Vec::new() } else { self.found.into_inner() };
+        fields.into_iter().chain(self.duplicate_owners.into_inner()).collect()
     }
 }
 

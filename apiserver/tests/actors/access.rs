@@ -177,3 +177,34 @@ async fn users_cannot_grant_more_than_they_have() {
         assert_eq!(refused, Err((403, message)));
     }
 }
+
+#[tokio::test]
+async fn the_name_of_an_object_is_read_as_the_server_reads_it() {
+    let (admin, _) = cluster().await;
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
+        "rules": [{
+            "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a:b", "x"],
+            "verbs": ["get", "list", "delete", "deletecollection"],
+        }],
+    });
+    admin.ask(Method::PUT, &format!("{RBAC}/roles/reader"), role).await.unwrap();
+    let anna = admin.for_user("anna", "developers");
+    admin.post(CONFIG_MAPS, config_map("x", &json!(null))).await;
+    let code = async |method: Method, path: &str| {
+        let refused = anna.ask(method, &format!("{CONFIG_MAPS}{path}"), Value::Null).await.err();
+        refused.map_or(200, |(code, _)| code)
+    };
+    for (method, path, expected) in [
+        (Method::GET, "/a%3Ab", 404),
+        (Method::GET, "/x?watch=true", 200),
+        (Method::GET, "?fieldSelector=metadata.namespace=default,metadata.name=x", 200),
+        (Method::GET, "?fieldSelector=metadata.name%3D%3Dx", 200),
+        (Method::GET, "?fieldSelector=metadata.name!=x", 403),
+        (Method::GET, "?fieldSelector=metadata.name=x&watch=true", 403),
+        (Method::DELETE, "?fieldSelector=metadata.name=x", 403),
+        (Method::GET, "", 403),
+    ] {
+        assert_eq!(code(method.clone(), path).await, expected, "{method} {path}");
+    }
+}

@@ -118,3 +118,32 @@ pub(crate) fn says<'v>(object: &'v Value, kind: &str) -> [&'v str; 3] {
     let condition = condition(object, kind);
     ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
 }
+
+/// Serves a namespaced kind of the group `example.com` in a version, without a schema of its fields.
+pub(crate) async fn serve(cluster: &Cluster, kind: &str, version: &str) -> Value {
+    let (singular, plural) = (kind.to_lowercase(), format!("{}s", kind.to_lowercase()));
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"kind": kind, "singular": singular, "plural": plural},
+            "versions": [{"name": version, "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    cluster.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await
+}
+
+/// A cluster in which the kind `Cart` is served only in a version that its group doesn't prefer.
+pub(crate) async fn with_carts(actor: Actor) -> Cluster {
+    let cluster = Cluster::with([actor]);
+    serve(&cluster, "Shop", "v1").await;
+    serve(&cluster, "Cart", "v1alpha1").await;
+    cluster
+}
+
+pub(crate) const CARTS: &str = "/apis/example.com/v1alpha1/namespaces/default/carts";
+
+pub(crate) fn cart(name: &str) -> Value {
+    json!({"apiVersion": "example.com/v1alpha1", "kind": "Cart", "metadata": {"name": name}})
+}

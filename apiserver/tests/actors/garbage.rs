@@ -3,7 +3,7 @@
 use baton_apiserver::Actor;
 use serde_json::{Value, json};
 
-use crate::cluster::{CONFIG_MAPS, Cluster, config_map, owned_by};
+use crate::cluster::{CARTS, CONFIG_MAPS, Cluster, cart, config_map, owned_by, serve, with_carts};
 
 /// A cluster in which one object owns another, and that a third.
 async fn family() -> (Cluster, Value) {
@@ -70,4 +70,44 @@ async fn an_object_stays_as_long_as_it_has_one_owner() {
     let shared = cluster.get(&format!("{CONFIG_MAPS}/shared")).await;
     assert_eq!(shared["metadata"]["ownerReferences"], owned_by(&owner));
     assert!(!cluster.is_there(&format!("{CONFIG_MAPS}/lost")).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_the_preferred_version_lacks_owns_and_is_owned() {
+    let cluster = with_carts(Actor::GarbageCollector).await;
+    let owner = cluster.post(CARTS, cart("owner")).await;
+    cluster.post(CONFIG_MAPS, config_map("child", &owned_by(&owner))).await;
+    let mut gone = owned_by(&owner);
+    gone[0]["uid"] = "gone".into();
+    let mut orphan = cart("orphan");
+    orphan["metadata"]["ownerReferences"] = gone;
+    cluster.post(CARTS, orphan).await;
+    cluster.settle().await;
+    assert_eq!(names(&cluster).await, ["child"]);
+    assert!(!cluster.is_there(&format!("{CARTS}/orphan")).await);
+    cluster.delete(&format!("{CARTS}/owner"), json!(null)).await;
+    cluster.settle().await;
+    assert_eq!(names(&cluster).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dependent_goes_after_its_kind_got_another_version() {
+    let cluster = Cluster::with([Actor::GarbageCollector]);
+    let mut definition = serve(&cluster, "Cart", "v1alpha1").await;
+    let owner = cluster.post(CONFIG_MAPS, config_map("owner", &json!(null))).await;
+    let mut dependent = cart("dependent");
+    dependent["metadata"]["ownerReferences"] = owned_by(&owner);
+    cluster.post(CARTS, dependent).await;
+    cluster.settle().await;
+    let versions = definition["spec"]["versions"].as_array_mut().unwrap();
+    let mut next = versions[0].clone();
+    next["name"] = "v1".into();
+    versions[0]["served"] = false.into();
+    versions[0]["storage"] = false.into();
+    versions.push(next);
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/carts.example.com";
+    cluster.patch(path, json!({"spec": {"versions": versions}})).await;
+    cluster.delete(&format!("{CONFIG_MAPS}/owner"), json!(null)).await;
+    cluster.settle().await;
+    assert!(!cluster.is_there("/apis/example.com/v1/namespaces/default/carts/dependent").await);
 }

@@ -3,7 +3,7 @@
 use baton_apiserver::Actor;
 use serde_json::json;
 
-use crate::cluster::{Cluster, config_map, says};
+use crate::cluster::{Cluster, cart, config_map, says, with_carts};
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_goes_with_all_that_is_in_it() {
@@ -45,5 +45,18 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
 
     cluster.patch(&format!("{inside}/held"), json!({"metadata": {"finalizers": null}})).await;
     cluster.settle().await;
+    assert!(!cluster.is_there("/api/v1/namespaces/team").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_takes_along_a_kind_that_the_preferred_version_lacks() {
+    let cluster = with_carts(Actor::Namespaces).await;
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}});
+    cluster.post("/api/v1/namespaces", space).await;
+    let inside = "/apis/example.com/v1alpha1/namespaces/team/carts";
+    cluster.post(inside, cart("a")).await;
+    cluster.delete("/api/v1/namespaces/team", json!(null)).await;
+    cluster.settle().await;
+    assert!(!cluster.is_there(&format!("{inside}/a")).await);
     assert!(!cluster.is_there("/api/v1/namespaces/team").await);
 }

@@ -2,14 +2,17 @@
 
 mod lean;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use http::Request;
 use kube::{Client, core::ApiResource};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{ApiError, bounded};
+use crate::{ApiError, bounded, spelling::Types};
 
 /// The index: where each document is.
 #[derive(Debug, Deserialize)]
@@ -47,6 +50,13 @@ impl Index {
     pub fn url(&self, kind: &ApiResource) -> Option<&str> {
         self.paths.get(&document_path(kind)).map(|location| location.url.as_str())
     }
+
+    /// The URLs of the documents of all versions of a kind's group.
+    pub fn urls_of_group(&self, kind: &ApiResource) -> impl Iterator<Item = &str> {
+        let group = if kind.group.is_empty() { "api/".to_owned() } else { format!("apis/{}/", kind.group) };
+        let of_group = move |(path, _): &(&String, &Location)| path.starts_with(&group);
+        self.paths.iter().filter(of_group).map(|(_, location)| location.url.as_str())
+    }
 }
 
 /// The path of the document that describes a kind, below `/openapi/v3/`.
@@ -66,6 +76,51 @@ pub async fn fetch(
     kinds: &[ApiResource],
 ) -> Result<Value, OpenApiError> {
     Ok(lean::read(&text(client, limit, url).await?, kinds)?)
+}
+
+/// Fetches the parts of several documents that describe these kinds, as [one](united).
+pub(crate) async fn fetch_all(
+    client: &Client,
+    limit: Duration,
+    urls: impl IntoIterator<Item = &str>,
+    kinds: &[ApiResource],
+) -> Result<Value, OpenApiError> {
+    let mut documents = Vec::new();
+    for url in urls {
+        documents.push(fetch(client, limit, url, kinds).await?);
+    }
+    Ok(united(documents))
+}
+
+/// The types of these kinds, for [`minimal_intent`](crate::spelling::minimal_intent). Those that the server doesn't serve are left out.
+///
+/// # Errors
+/// When a request fails, gets no response within the limit, or the response isn't an OpenAPI document.
+pub async fn types(client: &Client, limit: Duration, kinds: &[ApiResource]) -> Result<Types, OpenApiError> {
+    let index = Index::fetch(client, limit).await?;
+    let urls: BTreeSet<&str> = kinds.iter().filter_map(|kind| index.url(kind)).collect();
+    let document = fetch_all(client, limit, urls, kinds).await?;
+    let schemas = document["components"]["schemas"].as_object();
+    let schemas = schemas.into_iter().flatten();
+    Ok(Types::from_openapi(schemas.filter_map(|(name, schema)| Some((name, schema.as_object()?)))))
+}
+
+/// One document of those of several versions of a group. The types of each version have names of their own.
+pub fn united(documents: impl IntoIterator<Item = Value>) -> Value {
+    fn add(to: &mut Value, more: Value) {
+        match (to, more) {
+            (Value::Object(members), Value::Object(more)) => {
+                for (name, value) in more {
+                    add(members.entry(name).or_insert(Value::Null), value);
+                }
+            }
+            (to, more) => *to = more,
+        }
+    }
+    documents.into_iter().fold(Value::Null, |mut united, document| {
+        add(&mut united, document);
+        united
+    })
 }
 
 async fn text(client: &Client, limit: Duration, url: &str) -> Result<String, ApiError> {

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use baton_merge::{
     Arena,
     fieldpath::{Branch, FieldSet, Path, PathElement},
-    typed::{Duplicates, Invalid, Typed},
+    typed::{Duplicates, Typed},
     value::{Value, ValueError},
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::{LiveObject, NoSchema, Schemas, Target};
+use crate::{LiveObject, NoSchema, Schemas, Secrecy, Target, quoted::without_mistyped_secrets};
 
 /// Why no intent can be made from a live object.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -24,12 +24,6 @@ pub enum IntentError {
     /// The live object doesn't fit its schema.
     #[error("the live object doesn't fit its schema: {0}")]
     Invalid(String),
-}
-
-impl From<Invalid> for IntentError {
-    fn from(invalid: Invalid) -> Self {
-        Self::Invalid(invalid.to_string())
-    }
 }
 
 /// The fields that a manager owns by server-side apply of the object itself.
@@ -112,8 +106,11 @@ impl Schemas {
     ) -> Result<FieldSet<'a>, IntentError> {
         let resource = self.resource(&target.resource)?;
         let (schema, type_id, value) = (resource.schema(), resource.type_id(), live.value(arena)?);
-        let typed = Typed::for_release(self.release(), arena, schema, type_id, value, Duplicates::Allowed)?;
-        Ok(typed.to_set()?)
+        let typed = Typed::for_release(self.release(), arena, schema, type_id, value, Duplicates::Allowed);
+        typed.and_then(|typed| typed.to_set()).map_err(|invalid| {
+            let secrecy = Secrecy::of(&target.resource);
+            IntentError::Invalid(without_mistyped_secrets(&invalid.to_string(), secrecy))
+        })
     }
 }
 

@@ -58,14 +58,15 @@ impl Migration {
     /// Makes the manager own the fields of these entries, as if it had applied them. `None` if there is nothing to do.
     ///
     /// Entries of a subresource stay: a status belongs to its writer. All entries that are taken over have one version
-    /// of the API: that of the manager's own entry, or else `api_version`, or else that of the first.
+    /// of the API: that of the manager's own entry, or else the first of `versions`, or else that of the first entry. If it is among
+    /// `versions`, entries of all these are taken over: the object has the same fields in them.
     pub fn to(
         manager: &str,
         live: &LiveObject,
-        api_version: &str,
+        versions: &[&str],
         is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Option<Self> {
-        let migration = Self::of_entries(manager, live, api_version, is_retired);
+        let migration = Self::of_entries(manager, live, versions, is_retired);
         (!migration.retired.is_empty()).then_some(migration)
     }
 
@@ -73,11 +74,11 @@ impl Migration {
     pub fn from_client_side_apply(
         manager: &str,
         live: &LiveObject,
-        api_version: &str,
+        versions: &[&str],
         is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Option<Self> {
         let is_retired = |entry: &ManagedFieldsEntry<'_>| is_retired(entry) || is_client_side_apply(entry);
-        let migration = Self::of_entries(manager, live, api_version, is_retired);
+        let migration = Self::of_entries(manager, live, versions, is_retired);
         let migration = Self { drops: Drops::of(live), ..migration };
         (!migration.retired.is_empty() || migration.drops != Drops::Nothing).then_some(migration)
     }
@@ -85,7 +86,7 @@ impl Migration {
     fn of_entries(
         manager: &str,
         live: &LiveObject,
-        api_version: &str,
+        versions: &[&str],
         is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Self {
         let entries = live.managed_fields();
@@ -96,10 +97,13 @@ impl Migration {
         let to_retire: Vec<_> = entries.iter().filter(is_to_retire).collect();
         let candidates = || own.into_iter().chain(to_retire.iter().copied());
         let version = own
-            .or_else(|| candidates().find(|entry| entry.api_version() == api_version))
+            .or_else(|| candidates().find(|entry| Some(&entry.api_version()) == versions.first()))
             .or_else(|| candidates().next())
             .map(ManagedFieldsEntry::api_version);
-        let retiring = to_retire.iter().copied().filter(|entry| Some(entry.api_version()) == version);
+        let has_same_fields = version.is_some_and(|version| versions.contains(&version));
+        let retiring = to_retire.iter().copied().filter(|entry| {
+            Some(entry.api_version()) == version || has_same_fields && versions.contains(&entry.api_version())
+        });
         let mut retired: Vec<String> = retiring.clone().map(|entry| entry.manager().to_owned()).collect();
         retired.sort();
         retired.dedup();

@@ -64,8 +64,8 @@ enum FetchError {
     Release(#[from] ReleaseError),
 }
 
-/// What was fetched last, by the path of the document, with the URL that names its hash.
-type Fetched = BTreeMap<String, (String, Arc<Resources>)>;
+/// What was fetched last, by the path of the document, with the URLs that name the hashes of what it was compiled from.
+type Fetched = BTreeMap<String, (Vec<String>, Arc<Resources>)>;
 
 impl SchemaCache {
     /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Writes of other kinds aren't predicted, so
@@ -164,19 +164,21 @@ impl SchemaCache {
         Ok(info.git_version.parse()?)
     }
 
-    /// The document of a kind, compiled; nothing if it is the one that was fetched last.
+    /// The document of a kind, compiled with those of its group's other versions, in which managers may own fields of it; nothing if
+    /// they are those that were fetched last.
     async fn document(
         &self,
         index: &Index,
         kind: &ApiResource,
-        fetched: Option<&(String, Arc<Resources>)>,
-    ) -> Result<Option<(String, Arc<Resources>)>, FetchError> {
-        let url = index.url(kind).ok_or(FetchError::NotServed)?;
-        if fetched.is_some_and(|(fetched, _)| fetched == url) {
+        fetched: Option<&(Vec<String>, Arc<Resources>)>,
+    ) -> Result<Option<(Vec<String>, Arc<Resources>)>, FetchError> {
+        index.url(kind).ok_or(FetchError::NotServed)?;
+        let urls: Vec<String> = index.urls_of_group(kind).map(str::to_owned).collect();
+        if fetched.is_some_and(|(fetched, _)| *fetched == urls) {
             return Ok(None);
         }
-        let document = openapi::fetch(&self.client, self.limit, url, &self.kinds).await?;
-        let resources = Resources::from_openapi(&document)?;
-        Ok(Some((url.to_owned(), Arc::new(resources))))
+        let all = urls.iter().map(String::as_str);
+        let document = openapi::fetch_all(&self.client, self.limit, all, &self.kinds).await?;
+        Ok(Some((urls, Arc::new(Resources::from_openapi(&document)?))))
     }
 }

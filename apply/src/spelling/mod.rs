@@ -34,6 +34,31 @@ pub fn minimal(value: Value, types: &Types, type_name: &str) -> Option<Value> {
     Speller { types }.value(value, types.named(type_name), Place { name: type_name, ..whole })
 }
 
+/// There is no type of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no type of {kind} ({api_version}) among those that were read: read them from the OpenAPI document of its group and version"
+)]
+pub struct NoType {
+    /// The kind; empty if the object has none.
+    pub kind: String,
+    /// Its group and version.
+    pub api_version: String,
+}
+
+/// Spells an intent as the server stores it; see [`minimal`].
+///
+/// # Errors
+/// When there is no type of its kind.
+pub fn minimal_intent(intent: Value, types: &Types) -> Result<Value, NoType> {
+    let text = |member: &str| intent[member].as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    match types.name_of(&api_version, &kind) {
+        Some(name) => Ok(minimal(intent, types, name).unwrap_or_default()),
+        None => Err(NoType { kind, api_version }),
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Speller<'t> {
     types: &'t Types,

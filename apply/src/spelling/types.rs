@@ -6,7 +6,11 @@ use serde_json::{Map, Value};
 
 /// The types of the API server's OpenAPI document, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Types(HashMap<String, Type>);
+pub struct Types {
+    types: HashMap<String, Type>,
+    /// The names of the types of objects, by `apiVersion` and `kind`.
+    kinds: HashMap<(String, String), String>,
+}
 
 /// What is known about a value.
 #[derive(Clone, Debug)]
@@ -40,16 +44,29 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 impl Types {
     /// The types of the `components.schemas` of a document.
     pub fn from_openapi<'a>(schemas: impl IntoIterator<Item = (&'a String, &'a Map<String, Value>)>) -> Self {
-        let compiled = |(name, schema): (&String, &Map<String, Value>)| {
+        let mut all = Self::default();
+        for (name, schema) in schemas {
             let of = if name == QUANTITY { Type::Quantity } else { Type::of(schema) };
-            (name.clone(), of)
-        };
-        Self(schemas.into_iter().map(compiled).collect())
+            all.types.insert(name.clone(), of);
+            let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
+            all.kinds.extend(kinds.into_iter().flatten().map(|kind| {
+                let text = |member: &str| kind[member].as_str().unwrap_or_default().to_owned();
+                let (group, version) = (text("group"), text("version"));
+                let api_version = if group.is_empty() { version } else { format!("{group}/{version}") };
+                ((api_version, text("kind")), name.clone())
+            }));
+        }
+        all
+    }
+
+    /// The name of the type of a kind's objects.
+    pub(super) fn name_of(&self, api_version: &str, kind: &str) -> Option<&str> {
+        self.kinds.get(&(api_version.to_owned(), kind.to_owned())).map(String::as_str)
     }
 
     /// The type of this name.
     pub(super) fn named(&self, name: &str) -> &Type {
-        self.0.get(name).unwrap_or(&Type::Unknown)
+        self.types.get(name).unwrap_or(&Type::Unknown)
     }
 }
 

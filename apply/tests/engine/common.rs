@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use baton_apply::{Forecast, Guard, LiveObject, Request, Schemas, Target, openapi::document_path};
+use baton_apply::{
+    Forecast, Guard, LiveObject, Request, Schemas, Target,
+    openapi::{document_path, united},
+};
 use baton_merge::{Release, server::Resources};
 use jiff::Timestamp;
 use k8s_openapi::api::{
@@ -17,13 +20,17 @@ pub const MANAGER: &str = "baton";
 pub fn schemas() -> &'static Schemas {
     static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
         let texts = [
-            include_str!("../../../merge/tests/data/openapi/apps__v1.json"),
-            include_str!("../../../merge/tests/data/openapi/v1.json"),
-            include_str!("../../../merge/tests/data/openapi/autoscaling__v2.json"),
-            include_str!("../../../merge/tests/data/openapi/policy__v1.json"),
+            vec![include_str!("../../../merge/tests/data/openapi/apps__v1.json")],
+            vec![include_str!("../../../merge/tests/data/openapi/v1.json")],
+            vec![
+                include_str!("../../../merge/tests/data/openapi/autoscaling__v1.json"),
+                include_str!("../../../merge/tests/data/openapi/autoscaling__v2.json"),
+            ],
+            vec![include_str!("../../../merge/tests/data/openapi/policy__v1.json")],
         ];
-        let documents = kinds().into_iter().zip(texts).map(|(kind, text)| {
-            let resources = Resources::from_openapi(&serde_json::from_str(text).unwrap()).unwrap();
+        let documents = kinds().into_iter().zip(texts).map(|(kind, texts)| {
+            let documents = texts.into_iter().map(|text| serde_json::from_str(text).unwrap());
+            let resources = Resources::from_openapi(&united(documents)).unwrap();
             (document_path(&kind), Arc::new(resources))
         });
         Schemas::new(Release::new(36, 3), documents)

@@ -4,11 +4,17 @@ use crate::common::{
     MANAGER, apply, but, deployment, deployments, earlier, forced, now, object, response, schemas, services,
     stored, target,
 };
+use std::sync::Arc;
+
 use baton_apply::{
-    Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, ManagedFieldsEntry, Request, Schemas,
-    Take,
+    Change, Effects, FieldPath, Forecast, ForecastError, Guard, LiveObject, ManagedFieldsEntry, Request,
+    Schemas, Take, Target, Tries, openapi::document_path,
 };
-use baton_merge::Release;
+use baton_merge::{
+    Release,
+    server::{Certainty, Resources},
+};
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 fn forecast(request: &Request, live: Option<&LiveObject>) -> Forecast {
@@ -379,4 +385,98 @@ fn without_a_schema_an_apply_is_not_predicted() {
     let none = Schemas::new(Release::new(36, 3), []);
     let forecast = none.forecast(&forced(&deployment(&json!({"image": "app:1"}))), None, now());
     assert!(matches!(forecast, Err(ForecastError::NoSchema(_))), "{forecast:?}");
+}
+
+#[test]
+fn an_owner_in_another_served_version_is_in_conflict_as_on_the_server() {
+    let autoscaler = |version: &str, spec: &Value| json!({"apiVersion": version, "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web", "namespace": "shop"}, "spec": spec});
+    let metrics = json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]);
+    let live = but(&stored(&[("old", &autoscaler("autoscaling/v2", &json!({"maxReplicas": 5})))]), |live| {
+        live["metadata"]["managedFields"][0]["apiVersion"] = json!("autoscaling/v1");
+        live["spec"]["metrics"] = metrics;
+    });
+    let request = apply(&autoscaler("autoscaling/v2", &json!({"maxReplicas": 7})), MANAGER, false);
+    let Forecast::Conflicts(conflicts) = forecast(&request, Some(&live)) else { panic!("v1 is served too") };
+    assert_eq!(conflicts.fields[0].path.as_str(), ".spec.maxReplicas");
+}
+
+/// The schemas of a custom resource, whose document may have a second version.
+fn of_things(second: Option<Value>) -> (Schemas, ApiResource) {
+    let kind = |version: &str| ApiResource::from_gvk(&GroupVersionKind::gvk("example.org", version, "Thing"));
+    let thing = |version: &str, spec: &Value| {
+        let gvk = json!([{"group": "example.org", "version": version, "kind": "Thing"}]);
+        json!({"type": "object", "x-kubernetes-group-version-kind": gvk, "properties": {
+            "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"},
+            "spec": {"type": "object", "properties": spec},
+        }})
+    };
+    let fields = json!({"size": {"type": "integer"}, "color": {"type": "string"}});
+    let mut schemas = json!({"v1": thing("v1", &fields)});
+    if let Some(more) = second {
+        let mut fields = fields;
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schemas["v1beta1"] = thing("v1beta1", &fields);
+    }
+    let document = json!({"openapi": "3.0.0", "components": {"schemas": schemas}});
+    let resources = Arc::new(Resources::from_openapi(&document).unwrap());
+    (Schemas::new(Release::new(36, 3), [(document_path(&kind("v1")), resources)]), kind("v1"))
+}
+
+#[test]
+fn owners_of_a_custom_resource_in_another_version_are_certain_where_it_has_the_same_fields() {
+    let other = json!({"manager": "old", "operation": "Apply", "apiVersion": "example.org/v1beta1", "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:size": {}}}, "time": "2026-01-02T03:04:05Z"});
+    let live = LiveObject::from_json(json!({
+        "apiVersion": "example.org/v1", "kind": "Thing", "spec": {"size": 1},
+        "metadata": {"name": "z", "uid": "u", "resourceVersion": "7", "managedFields": [other]},
+    }));
+    let live = live.unwrap();
+    for (second, is_known) in
+        [(Some(json!({})), true), (Some(json!({"large": {"type": "boolean"}})), false), (None, false)]
+    {
+        let (schemas, kind) = of_things(second.clone());
+        let forecast = |spec: Value| {
+            let intent = json!({"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "z"}, "spec": spec});
+            let target = Target::new(kind.clone(), None, "z");
+            schemas
+                .forecast(
+                    &Request::apply(target, intent, MANAGER, false, &Guard::Nothing),
+                    Some(&live),
+                    now(),
+                )
+                .unwrap()
+        };
+        let Forecast::Stored(stored) = forecast(json!({"color": "green"})) else {
+            panic!("nobody owns the color: {second:?}")
+        };
+        assert_eq!(!matches!(stored.certainty, Certainty::Unknown(_)), is_known, "{second:?}");
+        let Forecast::Conflicts(conflicts) = forecast(json!({"size": 2})) else {
+            panic!("old owns the size: {second:?}")
+        };
+        assert_eq!(conflicts.fields[0].path.as_str(), ".spec.size");
+    }
+}
+
+#[test]
+fn a_write_that_is_sent_says_why() {
+    let reason = |live: Option<&LiveObject>, body: &Value| {
+        let write = schemas().prepare(forced(body), live, Tries::default(), now());
+        write.reason().map(|reason| reason.to_string())
+    };
+    let with = |image: &str, env: &Value| deployment(&json!({"image": image, "env": env}));
+    let field_ref = |spec: Value| json!([{"name": "A", "valueFrom": {"fieldRef": spec}}]);
+    let plain = with("app:1", &field_ref(json!({"fieldPath": "metadata.name"})));
+    let filled_in = with("app:1", &field_ref(json!({"fieldPath": "metadata.name", "apiVersion": "v1"})));
+    let live = stored(&[(MANAGER, &filled_in)]);
+    assert_eq!(reason(Some(&live), &filled_in), None);
+    assert_eq!(
+        reason(Some(&live), &plain).unwrap(),
+        ".spec.template.spec.containers[name=\"app\"].env[name=\"A\"].valueFrom.fieldRef: the live value is what the server may make of \
+         this one, with defaults or in another spelling"
+    );
+    assert_eq!(reason(Some(&live), &with("app:2", &json!([]))).unwrap(), format!("{IMAGE}: it is set"));
+    assert_eq!(
+        reason(Some(&stored(&[("other", &filled_in)])), &filled_in).unwrap(),
+        "the fields that it applies aren't all its own yet"
+    );
 }

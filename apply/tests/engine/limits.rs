@@ -169,7 +169,7 @@ fn an_entry_that_is_nested_deep_hides_no_owner() {
         assert!(live.is_owned_by(MANAGER, &FieldPath::spelled(".metadata.annotations.k00000")));
         let target = Target::of(&live, &deployments());
         assert!(hand_over(target, &live, REPLICAS, "temporary").is_some(), "{levels} levels");
-        let migration = Migration::to(MANAGER, &live, "apps/v1", |entry| entry.manager() == "scaler");
+        let migration = Migration::to(MANAGER, &live, &["apps/v1"], |entry| entry.manager() == "scaler");
         assert_eq!(migration.unwrap().retired, ["scaler"], "{levels} levels");
         assert_eq!(live.get(&["spec", "replicas"]), Some(&json!(3)), "{levels} levels");
         assert_eq!(live.as_json().is_ok(), levels == 100, "a tree has a limit, and says so");

@@ -61,7 +61,7 @@ pub fn consider(
         return AdoptionStep::Refuse(refusal(child, live, &advice));
     }
     let is_retired = |entry: &ManagedFieldsEntry<'_>| is_named(entry, &spec.retired_managers);
-    Migration::from_client_side_apply(FIELD_MANAGER, live, child.api_version(), is_retired)
+    Migration::from_client_side_apply(FIELD_MANAGER, live, &[child.api_version()], is_retired)
         .map_or(AdoptionStep::Apply, AdoptionStep::Migrate)
 }
 
@@ -72,7 +72,7 @@ pub fn still_to_retire(child: ChildKind, live: &LiveObject, workload: &Workload)
     if workload.spec.adoption == Adoption::Refuse || retired.is_empty() {
         return None;
     }
-    Migration::to(FIELD_MANAGER, live, child.api_version(), |entry| is_named(entry, retired))
+    Migration::to(FIELD_MANAGER, live, &[child.api_version()], |entry| is_named(entry, retired))
 }
 
 fn refusal(child: ChildKind, live: &LiveObject, advice: &str) -> String {

@@ -498,7 +498,7 @@ impl Course {
         let (mut effects, mut result) = (Effects::default(), None);
         match &outcome {
             Outcome::Skipped => {}
-            Outcome::Stored { object, effects: stored, verdict } => {
+            Outcome::Stored { object, effects: stored, verdict, .. } => {
                 effects = stored.clone();
                 effects.takes.retain(|take| !is_end_of_handover(take));
                 let mut releases = step.releases(&self.seen);

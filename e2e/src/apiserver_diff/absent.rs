@@ -102,7 +102,9 @@ pub(super) const ABSENT: &[Absent] = absent! {
             201, "doesn't play the defaults and the validation of deviceclasses",
         ),
     ];
-    "CEL: cost limits, macros with two variables, `sortBy`", "the first aren't checked; with the others, the object is refused": [
+    "CEL: cost limits, time zones, lists that are sets or maps, macros with two variables, `sortBy`, `split` by nothing",
+    "costs aren't checked, times are in UTC, such lists are compared and added as any list; with the others, the object is \
+     refused": [
         post(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
             r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"shops.example.com"},

@@ -25,6 +25,7 @@ use super::{
     pair::{Pair, Response},
     played,
     requests::Asked,
+    steps,
 };
 
 /// How long a CRD has to stay the same before it is settled.
@@ -104,7 +105,7 @@ fn put(json: &mut Json, place: &[String], value: &Json) {
     }
 }
 
-/// Plays all cases of the kinds with this word in their name.
+/// Plays all cases of the kinds with this word in their name, and all sequences of `cases/steps.yaml` with it in theirs.
 ///
 /// # Errors
 /// When one of the servers can't be reached.
@@ -121,6 +122,7 @@ pub async fn run(pair: &mut Pair, word: &str, mut note: impl FnMut(&str)) -> any
         let (compared, differ) = (findings.compared - before.0, findings.differences.len() - before.1);
         note(&format!("{}: {compared} requests, {differ} differ", kind.kind));
     }
+    steps::run(pair, &word, &mut findings).await?;
     Ok(findings)
 }
 
@@ -324,10 +326,11 @@ async fn settled(client: &Client, object: &str) {
 }
 
 /// Replaces current times and unknown identifiers by placeholders. Other tests compare times.
-fn hide_made_up(json: &mut Json) {
+pub(super) fn hide_made_up(json: &mut Json) {
     match json {
         Json::Object(members) => {
             for (name, value) in members {
+                hide_uids(name);
                 hide_made_up(value);
                 // The server's controllers write them in any order, and the order of entries depends on their times.
                 if let ("conditions" | "managedFields", Json::List(items)) = (name.as_str(), value) {
@@ -344,11 +347,15 @@ fn hide_made_up(json: &mut Json) {
             if time.is_ok_and(|time| (now - 60..now + 7200).contains(&time)) {
                 "<now>".clone_into(text);
             }
-            while let Some(found) = text.as_bytes().windows(UID).position(is_uid) {
-                text.replace_range(found..found + UID, "<uid>");
-            }
+            hide_uids(text);
         }
         _ => {}
+    }
+}
+
+pub(super) fn hide_uids(text: &mut String) {
+    while let Some(found) = text.as_bytes().windows(UID).position(is_uid) {
+        text.replace_range(found..found + UID, "<uid>");
     }
 }
 

@@ -12,6 +12,7 @@ mod pair;
 mod played;
 mod reads;
 mod requests;
+mod steps;
 mod watch;
 
 use std::{collections::BTreeMap, fmt, time::Duration};

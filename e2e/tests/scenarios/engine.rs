@@ -3,6 +3,9 @@
 scenarios! {
     the_operator_of_the_tutorial_prints_what_its_page_shows,
     an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that_was_not_read,
+    an_intent_that_is_spelled_as_the_server_does_rests,
+    the_status_is_applied_through_its_subresource,
+    what_can_not_be_written_is_refused_with_what_to_do,
 }
 
 #[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
@@ -18,9 +21,11 @@ use std::{
 
 use baton_apiserver::{Actor, ApiServer};
 use baton_apply::{
-    Applier, LiveObject, Options, Outcome, SchemaCache, Verdict,
+    Applier, LiveObject, Options, Outcome, SchemaCache, Target, Verdict,
     fieldpath::{Path, PathElement::Field},
+    openapi,
     ownership::owners,
+    spelling::minimal_intent,
 };
 use baton_e2e::{
     guide::{self, Block},
@@ -34,7 +39,7 @@ use k8s_openapi::{
 use kube::{
     Api, CustomResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
-    core::ApiResource,
+    core::{ApiResource, GroupVersionKind},
 };
 use operator::{Log, Site, SiteSpec, run};
 use serde_json::{Value, json};
@@ -276,4 +281,140 @@ async fn an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that
     let kept = api.get("web").await.unwrap();
     assert_eq!(kept.get(&["data", "host"]), Some(&json!("a")));
     refreshing.abort();
+}
+
+/// Intents whose lists the server fills in and merges as a whole.
+fn filled_in() -> [Value; 7] {
+    let labels = json!({"app": "db"});
+    let pod = json!({"containers": [{"name": "db", "image": "db:1"}]});
+    let claim = json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}});
+    let template = json!({"metadata": {"labels": labels}, "spec": pod});
+    let failure = json!({"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]});
+    let job_pod = json!({"spec": {"restartPolicy": "Never", "containers": pod["containers"]}});
+    let user = json!([{"kind": "User", "name": "jane"}, {"kind": "ServiceAccount", "name": "db", "namespace": "default"}]);
+    [
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {
+            "serviceName": "db", "selector": {"matchLabels": labels}, "template": template, "volumeClaimTemplates": [claim]}}),
+        json!({"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": job_pod, "podFailurePolicy": failure, "suspend": true}}),
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}, "ingress": [{"ports": [{"port": 80}]}]}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "roleRef": {"kind": "Role", "name": "db"}, "subjects": user}),
+        json!({"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"cpu": "2000m"}}]}}),
+        json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": claim["spec"]}),
+        json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "endpoints": [{"addresses": ["10.1.2.3"]}], "ports": [{"port": 80}]}),
+    ]
+}
+
+/// An applier that knows these kinds.
+async fn applier(cluster: &Cluster, kinds: &[ApiResource]) -> Applier {
+    let (client, limit) = (cluster.admin().await.unwrap(), Duration::from_secs(30));
+    let schemas = SchemaCache::new(client.clone(), kinds.iter().cloned(), limit);
+    tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
+    let applier = Applier::new(client, Some(schemas), limit);
+    applier.ready().await;
+    applier
+}
+
+async fn an_intent_that_is_spelled_as_the_server_does_rests(cluster: Cluster) {
+    let cluster = cluster.clone();
+    let namespace = cluster.namespace("rests").await.unwrap();
+    let intents = filled_in().map(|mut intent| {
+        intent["metadata"] = json!({"name": "db", "namespace": namespace.name()});
+        intent
+    });
+    let kind_of = |intent: &Value| {
+        let types = serde_json::from_value(intent.clone()).unwrap();
+        ApiResource::from_gvk(&GroupVersionKind::try_from(&types).unwrap())
+    };
+    let kinds: Vec<ApiResource> = intents.iter().map(|intent: &Value| kind_of(intent)).collect();
+    let applier = applier(&cluster, &kinds).await;
+    let client = cluster.admin().await.unwrap();
+    let types = openapi::types(&client, Duration::from_secs(30), &kinds).await.unwrap();
+    for (intent, kind) in intents.into_iter().zip(&kinds) {
+        let target = Target::new(kind.clone(), Some(namespace.name().to_owned()), "db");
+        let intent = minimal_intent(intent, &types).unwrap();
+        let made = applier.apply(kind, None, intent.clone(), Options::forced("me")).await;
+        assert!(matches!(made, Outcome::Stored { changed: true, .. }), "{made:?}");
+        let live = applier.read(&target).await.unwrap();
+        let again = applier.apply(kind, live.as_ref(), intent, Options::forced("me")).await;
+        assert!(matches!(again, Outcome::Skipped), "{target}: {again:?}");
+    }
+}
+
+async fn the_status_is_applied_through_its_subresource(cluster: Cluster) {
+    let cluster = cluster.clone();
+    let namespace = cluster.namespace("status").await.unwrap();
+    let deployments = ApiResource::erase::<Deployment>(&());
+    let applier = applier(&cluster, std::slice::from_ref(&deployments)).await;
+    let target = Target::new(deployments.clone(), Some(namespace.name().to_owned()), "web");
+    let apply = async |live: Option<&LiveObject>, of: &str, value: Value, options: Options<'static>| {
+        let metadata = json!({"name": "web", "namespace": namespace.name()});
+        let mut intent = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata});
+        intent[of] = value;
+        applier.apply(&deployments, live, intent, options).await
+    };
+    let pod = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    let spec =
+        json!({"replicas": 0, "paused": true, "selector": {"matchLabels": {"app": "web"}}, "template": pod});
+    apply(None, "spec", spec, Options::forced("me")).await;
+
+    let status = Options { subresource: Some("status"), ..Options::forced("reporter") };
+    let condition = json!({"conditions": [{"type": "Happy", "status": "True"}]});
+    let stored = async |live: Option<LiveObject>, always_send: bool| {
+        apply(live.as_ref(), "status", condition.clone(), Options { always_send, ..status }).await
+    };
+    // A controller may write at the same time.
+    let mut first = stored(applier.read(&target).await.unwrap(), false).await;
+    while let Outcome::Stale { .. } = first {
+        first = stored(applier.read(&target).await.unwrap(), false).await;
+    }
+    assert!(matches!(first, Outcome::Stored { changed: true, .. }), "{first:?}");
+    eventually("a write that changes nothing", async || {
+        match stored(applier.read(&target).await.unwrap(), true).await {
+            Outcome::Stored { changed: false, .. } => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+}
+
+async fn what_can_not_be_written_is_refused_with_what_to_do(cluster: Cluster) {
+    let cluster = cluster.clone();
+    let namespace = cluster.namespace("misuse").await.unwrap();
+    let config_maps = ApiResource::erase::<ConfigMap>(&());
+    let applier = applier(&cluster, std::slice::from_ref(&config_maps)).await;
+    let apply = async |live: Option<&LiveObject>, metadata: Value| {
+        let intent =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}});
+        applier.apply(&config_maps, live, intent, Options::forced("me")).await
+    };
+    let refusal = |outcome: Outcome| match outcome {
+        Outcome::Rejected { error, .. } | Outcome::Stale { error, .. } | Outcome::Failed(error) => {
+            error.line()
+        }
+        other => panic!("{other:?}"),
+    };
+    let nameless = refusal(apply(None, json!({"namespace": namespace.name()})).await);
+    assert_eq!(nameless, "the intent of a ConfigMap has no metadata.name");
+    let outside = refusal(apply(None, json!({"name": "a"})).await);
+    assert!(
+        outside.ends_with("if its objects are in namespaces, the intent needs metadata.namespace"),
+        "{outside}"
+    );
+
+    let metadata = |name: &str| json!({"name": name, "namespace": namespace.name()});
+    let Outcome::Stored { object: other, .. } = apply(None, metadata("other")).await else {
+        panic!("it is new")
+    };
+    let wrong = refusal(apply(Some(&other), metadata("a")).await);
+    let name = namespace.name();
+    assert_eq!(
+        wrong,
+        format!(
+            "the live object is {name}/other, and ConfigMap {name}/a is written: read the object that is written"
+        )
+    );
+    let unread = refusal(apply(None, metadata("other")).await);
+    assert!(unread.starts_with("it exists, though none was read: "), "{unread}");
 }

@@ -16,6 +16,8 @@ pub enum Certainty {
     Exact,
     /// The server does this, and then fills in defaults.
     ModuloDefaulting,
+    /// A client sees the object stay as it is. Whether the server stores what no client sees, only it knows: see the reason.
+    Unseen(&'static str),
     /// The server knows more than the core: see the reason.
     Unknown(&'static str),
 }
@@ -46,6 +48,9 @@ impl<'a> Request<'_, 'a> {
     pub(super) fn certainty(&self, computed: &Computed<'_, 'a>) -> Certainty {
         if let Some(reason) = self.unknowable(computed) {
             return Certainty::Unknown(reason);
+        }
+        if let Some(reason) = self.unseen(computed) {
+            return Certainty::Unseen(reason);
         }
         // What is stored has its defaults already.
         let defaults = self.resource.has_defaults() && !computed.same_object;
@@ -80,9 +85,17 @@ impl<'a> Request<'_, 'a> {
         {
             return Some("the server compares quantities in an atomic list by how they were spelled");
         }
+        None
+    }
+
+    /// What the server may store although nothing changes that a client sees.
+    fn unseen(&self, computed: &Computed<'_, 'a>) -> Option<&'static str> {
         if computed.changed {
             return None;
         }
+        let resource = self.resource;
+        let owners =
+            || computed.before.fields.iter().chain(computed.after.fields.iter()).map(|(_, owned)| owned);
         if !resource.is_stored_as_written() {
             return Some(
                 "the object is stored in another version, which may hold fields that this one hasn't",
@@ -125,9 +138,14 @@ pub(super) fn of_versions<'a>(
     if resource.converts_by_webhook() && others.peek().is_some() {
         return Some("a manager owns fields in another version, and a webhook converts between the two");
     }
-    others.any(|version| resource.may_be_served(version)).then_some(
-        "a manager owns fields in another version, and only the server can convert between the two",
-    )
+    let reason = |version| {
+        if resource.is_custom() && resource.type_in(version).is_none() {
+            "a manager owns fields in a version that isn't known; if it isn't served any more, the server refuses every apply"
+        } else {
+            "a manager owns fields in another version, and only the server can convert between the two"
+        }
+    };
+    others.find(|version| resource.converts_in_server(version)).map(reason)
 }
 
 /// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers how it was

@@ -47,10 +47,12 @@ struct Kind {
     scale: Option<Scale>,
     /// Every version of the kind that has a type, by `apiVersion`.
     versions: Vec<(String, TypeId)>,
+    /// Those of them that have the same fields as this one.
+    same_versions: Vec<String>,
     /// The versions whose `status` a write of that subresource keeps apart from the rest.
     status_versions: Vec<String>,
-    /// Whether a webhook converts between versions.
-    converts_by_webhook: bool,
+    /// How objects get from one version to another; `None` where only the server knows.
+    conversion: Option<Conversion>,
     /// Whether the server fills in defaults.
     has_defaults: bool,
     /// Whether objects are stored in a version that has the same fields.
@@ -113,16 +115,18 @@ impl Resources {
         let schema = Schema::compile(&api.definition);
         let kinds = api.kinds.iter().filter_map(|(gvk, info)| {
             let type_id = schema.type_named(&info.type_name)?;
-            let versions =
+            let of_kind =
                 || api.kinds.iter().filter(|(other, _)| other.group == gvk.group && other.kind == gvk.kind);
             let has_status =
                 |info: &KindInfo| info.endpoints.as_ref().is_some_and(|endpoints| endpoints.status);
-            let status_versions = versions().filter(|(_, info)| has_status(info));
+            let status_versions = of_kind().filter(|(_, info)| has_status(info));
             let status_versions = status_versions.map(|(other, _)| other.api_version()).collect();
-            let versions = versions()
+            let versions = of_kind()
                 .filter_map(|(other, info)| Some((other.api_version(), schema.type_named(&info.type_name)?)))
                 .collect();
             let is_custom = !is_builtin(&gvk.group);
+            let same_versions = of_kind()
+                .filter(|(_, other)| is_same_type(&api.definition, &info.type_name, &other.type_name));
             let kind = Kind {
                 api_version: gvk.api_version(),
                 type_id,
@@ -131,11 +135,12 @@ impl Resources {
                 scale: if is_custom { None } else { builtin_scale(gvk) },
                 status_versions,
                 versions,
-                converts_by_webhook: false,
+                same_versions: same_versions.map(|(other, _)| other.api_version()).collect(),
+                conversion: None,
                 // A document doesn't show which of a custom resource's fields have defaults in which version.
                 has_defaults: true,
-                // Nor in which version it is stored.
-                is_stored_as_written: !is_custom || is_only_type(api, gvk),
+                // Nor in which version it is stored; in most cases in the one that is written.
+                is_stored_as_written: true,
                 zero: zero_value(gvk).cloned(),
                 scale_type: scale_type(&schema, api),
             };
@@ -170,6 +175,12 @@ impl Resources {
             .filter(|version| version.status && (version.served || version.storage))
             .map(|version| api_version(&version.name))
             .collect();
+        let same_versions = |version: &crd::Version| {
+            let is_same = |other: &&crd::Version| {
+                is_same_type(&resource.api.definition, &version.type_name, &other.type_name)
+            };
+            resource.versions.iter().filter(is_same).map(|other| api_version(&other.name)).collect()
+        };
         let served = resource.versions.iter().filter(|version| version.served);
         let kinds = served.filter_map(|version| {
             let scale = version.scale.as_ref().map(|scale| Scale {
@@ -184,8 +195,9 @@ impl Resources {
                 has_status: version.status,
                 scale,
                 versions: versions.clone(),
+                same_versions: same_versions(version),
                 status_versions: status_versions.clone(),
-                converts_by_webhook: resource.conversion == Conversion::Webhook,
+                conversion: Some(resource.conversion),
                 is_stored_as_written: is_stored_as_written(resource, version),
                 has_defaults: has_defaults(&resource.api.definition, &version.type_name),
                 zero: None,
@@ -240,12 +252,19 @@ impl<'s> Resource<'s> {
     }
 
     pub(super) fn converts_by_webhook(&self) -> bool {
-        self.kind.converts_by_webhook
+        self.kind.conversion == Some(Conversion::Webhook)
     }
 
-    /// Whether a server may serve a built-in kind in another version, and so convert to it.
-    pub(super) fn may_be_served(&self, api_version: &str) -> bool {
-        !self.kind.is_custom && ZERO_VALUES.contains_key(&format!("{api_version} {}", self.gvk.kind))
+    /// Whether only the server can convert to this version, if it can.
+    pub(super) fn converts_in_server(&self, api_version: &str) -> bool {
+        let may_be_served =
+            || self.kind.is_custom || ZERO_VALUES.contains_key(&format!("{api_version} {}", self.gvk.kind));
+        self.kind.conversion.is_none() && !self.is_same_in(api_version) && may_be_served()
+    }
+
+    /// Whether a version has the same fields as this one.
+    pub(super) fn is_same_in(&self, api_version: &str) -> bool {
+        self.kind.same_versions.iter().any(|same| same == api_version)
     }
 
     pub(super) fn type_in(&self, api_version: &str) -> Option<TypeId> {
@@ -283,18 +302,14 @@ impl<'s> Resource<'s> {
 
 /// Whether the storage version of a custom resource has the same fields as another version.
 fn is_stored_as_written(resource: &CustomResource, version: &crd::Version) -> bool {
-    let atom = |name: &str| {
-        resource.api.definition.types.iter().find(|named| named.name == name).map(|named| &named.atom)
-    };
     let stored = resource.versions.iter().find(|version| version.storage);
-    stored.is_none_or(|stored| {
-        stored.name == version.name || atom(&stored.type_name) == atom(&version.type_name)
-    })
+    stored.is_none_or(|stored| is_same_type(&resource.api.definition, &stored.type_name, &version.type_name))
 }
 
-/// Whether a document has only one version of a kind.
-fn is_only_type(api: &OpenApi, gvk: &GroupVersionKind) -> bool {
-    api.kinds.keys().filter(|other| other.group == gvk.group && other.kind == gvk.kind).count() == 1
+/// Whether two types have the same fields.
+fn is_same_type(definition: &SchemaDefinition, one: &str, other: &str) -> bool {
+    let atom = |name: &str| definition.types.iter().find(|named| named.name == name).map(|named| &named.atom);
+    one == other || atom(one) == atom(other)
 }
 
 /// Whether a field of a type has a default that the server fills in. Types of a custom resource are written in place; what

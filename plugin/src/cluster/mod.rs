@@ -2,20 +2,25 @@
 
 mod error;
 mod kinds;
+mod warnings;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use baton_apply::{Applier, LiveObject, SchemaCache, Schemas, Target, bounded};
 use clap::Args;
+use http::Response;
 use kube::{
     Api, Client, Config,
+    client::{ClientBuilder, DynBody},
     config::{KubeConfigOptions, Kubeconfig},
     core::ApiResource,
 };
+use tower::util::MapResponseLayer;
 
 pub use self::error::ClusterError;
 pub(crate) use self::error::nearest;
 pub(crate) use self::kinds::{Kinds, Reference};
+use self::warnings::Warnings;
 use crate::view::quoted;
 
 /// How often schemas would be read again. A command ends before.
@@ -74,6 +79,8 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
     url: String,
     limit: Duration,
+    /// What the API server has warned about.
+    pub(crate) warnings: Warnings,
 }
 
 impl Connection {
@@ -89,8 +96,15 @@ impl Connection {
         }
         let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let url = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(ClusterError::Client)?;
-        Ok(Self { client, namespace, url, limit: args.request_timeout })
+        let warnings = Warnings::default();
+        let noted = warnings.clone();
+        let layer = MapResponseLayer::new(move |response: Response<Box<DynBody>>| {
+            noted.note(response.headers());
+            response
+        });
+        let client =
+            ClientBuilder::try_from(config).map_err(ClusterError::Client)?.with_layer(&layer).build();
+        Ok(Self { client, namespace, url, limit: args.request_timeout, warnings })
     }
 
     /// The kinds that the cluster serves.

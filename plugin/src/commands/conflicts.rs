@@ -1,5 +1,6 @@
 //! `conflicts`: what stands in the way of an apply, and the ways out.
 
+use baton_apply::{Certainty, Forecast, LiveObject};
 use clap::Args;
 use serde::Serialize;
 
@@ -16,12 +17,12 @@ use crate::{
 ///
 /// Another manager owns a field with another value. Its value can be overwritten, the field can be given up, or it can be shared by
 /// applying the value that it has. Each way is a command that is ready to be run; several conflicts can be resolved at once by
-/// joining their flags.
+/// joining their flags. What the server would refuse even without conflicts has its message, by a server dry run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
   0  no conflicts
-  1  conflicts
+  1  conflicts, or the server refuses the apply for another reason
   2  the command line or a manifest is wrong, or there is no such kind
   3  the cluster can't be reached, or doesn't allow it
 
@@ -45,6 +46,9 @@ struct Reported {
     /// Why the server would refuse the apply for another reason, or why that can't be predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// Why there may be conflicts that aren't predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncertain: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -63,18 +67,34 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
     let apply = args.intents.command("apply", cluster);
     let mut reports = Vec::new();
     for intent in intents {
-        let request = intent.request(intent.live.as_ref(), &args.intents.field_manager, false);
-        let write = writer.predict(request, intent.live.as_ref());
+        let live = intent.live.as_ref();
+        let write = writer.predict(intent.request(live, &args.intents.field_manager, false), live);
         let object = name_of(&intent.target);
-        let report = Written { before: intent.live, write, outcome: None }.report(DryRun::Client);
-        let message = report.message.filter(|_| report.result != "conflict");
+        let uncertain = match &write.forecast {
+            Ok(Forecast::Stored(stored)) => match stored.certainty {
+                Certainty::Unknown(reason) => Some(reason),
+                _ => None,
+            },
+            _ => None,
+        };
+        let report = Written { before: intent.live.clone(), write, outcome: None, warnings: Vec::new() }
+            .report(DryRun::Client);
+        // The server checks conflicts first: only without them it says what else is wrong.
+        let forced =
+            async |live: Option<&LiveObject>| Ok(intent.request(live, &args.intents.field_manager, true));
+        let forced = writer.try_out(intent.live.clone(), forced).await?.report(DryRun::Client);
+        let message = if forced.is_refused() {
+            forced.message
+        } else {
+            report.message.filter(|_| report.result != "conflict")
+        };
         let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
         let conflicts = conflicts.map(|change| {
             let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
             let (overwrite, give_up, share) = (way("--overwrite"), way("--give-up"), way("--share"));
             ReportedConflict { change, overwrite, give_up, share }
         });
-        reports.push(Reported { object, conflicts: conflicts.collect(), message });
+        reports.push(Reported { object, conflicts: conflicts.collect(), message, uncertain });
     }
     args.output.output.print(terminal, &reports, |terminal| {
         for (index, report) in reports.iter().enumerate() {
@@ -90,9 +110,12 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
 }
 
 fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
-    let Reported { object, conflicts, message } = report;
+    let Reported { object, conflicts, message, uncertain } = report;
     match (conflicts.len(), message) {
-        (0, None) => return writeln!(terminal.out, "{object}: no conflicts"),
+        (0, None) => {
+            writeln!(terminal.out, "{object}: no conflicts")?;
+            return uncertain.iter().try_for_each(|reason| writeln!(terminal.out, "  uncertain: {reason}"));
+        }
         (0, Some(message)) => return writeln!(terminal.out, "{object}: {message}"),
         (1, _) => writeln!(terminal.out, "{object}: {RED}1 conflict{RED:#}")?,
         (count, _) => writeln!(terminal.out, "{object}: {RED}{count} conflicts{RED:#}")?,
@@ -111,6 +134,9 @@ fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
             ways.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
         }
         ways.write(&mut *terminal.out, "    ")?;
+    }
+    if let Some(message) = message {
+        writeln!(terminal.out, "\n{RED}refused even without conflicts:{RED:#} {message}")?;
     }
     Ok(())
 }

@@ -19,15 +19,17 @@ use crate::{
 
 /// Show what an apply of these manifests would change
 ///
-/// What the server would store, by a server dry run; where you may not do that, and with --live, as it is predicted here. After the difference of each object come the fields that would
-/// be taken from other managers, those that would be released, and the conflicts. An object with conflicts is shown as it would be
-/// if they were overwritten.
+/// What the server would store, by a server dry run; where you may not do that, and with --live, as it is predicted here. After the
+/// difference of each object come the fields that would be taken from other managers, those that would be released, and the conflicts.
+/// An object with conflicts is shown as it would be if they were overwritten. What the server refuses for another reason has its message.
+///
+/// Values of Secrets aren't shown. Environment variables and arguments are, as kubectl diff shows them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes, as those of kubectl diff:
   0  no difference
   1  a difference, or a conflict
-  2  the command line or a manifest is wrong, or there is no such kind
+  2  the server refuses a manifest, the command line or a manifest is wrong, or there is no such kind
   3  the cluster can't be reached, or doesn't allow it
 
 Examples:
@@ -51,12 +53,17 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
             before: intent.live.clone(),
             write: writer.predict(intent.request(live, manager, false), live),
             outcome: None,
+            warnings: Vec::new(),
         };
         let forced =
             writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
         texts.push(text(&intent.target, live, &forced)?);
-        let forced = forced.report(DryRun::Client);
-        reports.push(WrittenReport { certainty: forced.certainty, ..plain.report(DryRun::Client) });
+        let (plain, forced) = (plain.report(DryRun::Client), forced.report(DryRun::Client));
+        reports.push(if forced.is_refused() {
+            WrittenReport { changes: plain.changes, ..forced }
+        } else {
+            WrittenReport { certainty: forced.certainty, warnings: forced.warnings, ..plain }
+        });
     }
     let is_different = |(report, text): (&WrittenReport, &String)| {
         !text.is_empty()
@@ -73,13 +80,21 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
             let mut table = Table::headless();
             report.changes.iter().filter(|change| told(change)).for_each(|change| change.row(&mut table));
             table.write(&mut *terminal.out, "")?;
+            report.write_warnings(terminal)?;
+            if report.is_refused() {
+                writeln!(terminal.out, "{}: {RED}refused{RED:#}", report.object)?;
+            }
             for line in report.notes() {
                 writeln!(terminal.out, "{line}")?;
             }
         }
         Ok(())
     })?;
-    Ok(if differs { Exit::Differs } else { Exit::Done })
+    Ok(match differs {
+        _ if reports.iter().any(WrittenReport::is_refused) => Exit::Input,
+        true => Exit::Differs,
+        false => Exit::Done,
+    })
 }
 
 /// Whether a change is of owners too.

@@ -139,11 +139,8 @@ async fn to_server_side(
     opened: &Opened,
     manager: &str,
 ) -> Result<Option<String>, Failure> {
-    let version = &opened.target.resource.api_version;
-    let migration = |live: &LiveObject| {
-        Migration::to(manager, live, version, is_client_side_apply)
-            .ok_or_else(|| Failure::Input(format!("client-side apply owns nothing of {}", opened.name())))
-    };
+    let migration =
+        |live: &LiveObject| migration(opened, live, manager, "client-side apply", is_client_side_apply);
     migration(&steps.live)?;
     let annotation = steps.live.annotations().get(LAST_APPLIED).cloned();
     let is_kept =
@@ -223,12 +220,34 @@ async fn rename(
     let is_old = |entry: &ManagedFieldsEntry<'_>| entry.manager() == old;
     steps
         .write(format!("what {old} owns passes to {new}"), |live| {
-            let migration = Migration::to(new, live, &opened.target.resource.api_version, is_old);
-            let nothing = || Failure::Input(format!("{old} owns nothing of {}", opened.name()));
-            request(&migration.ok_or_else(nothing)?, opened)
+            request(&migration(opened, live, new, old, is_old)?, opened)
         })
         .await?;
     Ok(Some(format!("From now on, apply it as the manager {new}.")))
+}
+
+/// What makes the fields of entries the manager's. Fails if they own nothing, or own fields in a version in which these can't be its own.
+fn migration(
+    opened: &Opened,
+    live: &LiveObject,
+    manager: &str,
+    old: &str,
+    is_old: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
+) -> Result<Migration, Failure> {
+    let entries = live.managed_fields();
+    let is_own = |entry: &&ManagedFieldsEntry<'_>| entry.is_apply() && entry.manager() == manager;
+    let of_object = || entries.iter().filter(|entry| entry.subresource().is_none());
+    let own = of_object().find(is_own).map(ManagedFieldsEntry::api_version);
+    for entry in of_object().filter(|entry| is_old(entry) && !is_own(entry)) {
+        let version = entry.api_version();
+        if own.is_some_and(|own| own != version) || !opened.is_served(version) {
+            opened.check_version(old, version, |_, _| {
+                format!("put them into the manifest of {manager}, apply it, and release them from {old}")
+            })?;
+        }
+    }
+    Migration::to(manager, live, &opened.versions(), is_old)
+        .ok_or_else(|| Failure::Input(format!("{old} owns nothing of {}", opened.name())))
 }
 
 fn request(migration: &Migration, opened: &Opened) -> Result<Request, Failure> {

@@ -159,14 +159,19 @@ impl<'a> Tree<'_, 'a> {
     fn add(&mut self, mut fields: &[Field<'a>], above: usize, depth: usize) {
         while let Some(first) = fields.first() {
             let own = first.path.elements();
-            let is_beside = |field: &&Field<'a>| field.path.elements().starts_with(&own[..=above]);
-            let (group, rest) = fields.split_at(fields.iter().take_while(is_beside).count());
+            let beside = own.get(..=above).unwrap_or(own);
+            let is_beside = |field: &&Field<'a>| field.path.elements().starts_with(beside);
+            let (mut group, mut rest) = fields.split_at(fields.iter().take_while(is_beside).count());
             let has_it =
                 |end: usize| group.iter().all(|field| field.path.elements().starts_with(&own[..end]));
             let shared = (above + 1..=own.len()).rev().find(|end| has_it(*end)).unwrap_or(own.len());
             let name = fieldpath::Path::new(&own[above..shared]).to_string();
             let name = format!("{:indent$}{name}", "", indent = INDENTATION * depth);
             if shared == own.len() {
+                // Two items of a list may have one key, and so one path.
+                let again = group.iter().skip(1).position(|field| field.path == first.path);
+                let end = again.map_or(group.len(), |at| at + 1);
+                (group, rest) = fields.split_at(end);
                 self.field(name, first);
                 self.add(&group[1..], shared, depth + 1);
             } else {
@@ -232,4 +237,48 @@ fn compare(
         moves_table(&moves).write(&mut *terminal.out, "")
     })?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_with_one_key_are_two_rows() {
+        let fields_v1 = json!({"f:spec": {"f:containers": {"k:{\"name\":\"app\"}": {
+            ".": {}, "f:name": {}, "f:env": {"k:{\"name\":\"A\"}": {".": {}, "f:name": {}, "f:value": {}}},
+        }}}});
+        let entry = json!({"manager": "m", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields_v1});
+        let env = json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "A"}]);
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "managedFields": [entry]},
+            "spec": {"containers": [{"name": "app", "env": env}]},
+        });
+        let live = LiveObject::from_json(pod).unwrap();
+        let arena = Arena::new();
+        let owners = Owners::of(&arena, &live);
+        let mut tree = Tree { owners: &owners, value: &|_| Some(String::new()), table: Table::headless() };
+        tree.add(&fields(&owners), 0, 0);
+        let mut out = anstream::StripStream::new(Vec::new());
+        tree.table.write(&mut out, "").unwrap();
+        let text = String::from_utf8(out.into_inner()).unwrap();
+        let names: Vec<_> =
+            text.lines().filter_map(|line| line.trim_end().strip_suffix("m")).map(str::trim_end).collect();
+        assert_eq!(
+            names,
+            [
+                ".spec.containers[name=\"app\"]",
+                "  .env[name=\"A\"]",
+                "    .name",
+                "    .value",
+                "  .env[name=\"A\"]",
+                "    .name",
+                "    .value",
+                "  .env[name=\"A\"]",
+                "    .name",
+                "    .value",
+                "  .name",
+            ]
+        );
+    }
 }

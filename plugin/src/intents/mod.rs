@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use baton_apply::{FieldPath, Guard, LiveObject, Request, Target};
 use baton_merge::{
     Arena,
-    fieldpath::{FieldSet, Path},
+    fieldpath::{
+        FieldSet, Path,
+        PathElement::{Field, Key},
+    },
     value::Value,
 };
 use clap::Args;
@@ -120,18 +123,20 @@ impl Intent {
             });
         }
         let mut body = manifest.object;
-        if let Some(metadata) = body.get_mut("metadata").and_then(Json::as_object_mut) {
-            // The server refuses an apply with them, which a saved object has.
-            metadata.remove("managedFields");
-            if let Some(namespace) = &target.namespace {
-                metadata.insert("namespace".to_owned(), namespace.as_str().into());
-            }
+        if let Some(namespace) = &target.namespace
+            && let Some(metadata) = body.get_mut("metadata").and_then(Json::as_object_mut)
+        {
+            metadata.insert("namespace".to_owned(), namespace.as_str().into());
         }
         Ok(Self { body, target, live })
     }
 
     /// Leaves a field out, as someone does who gives it up.
     pub(crate) fn give_up(&mut self, query: &FieldQuery) -> Result<(), Failure> {
+        let path = self.path(query)?;
+        if self.at(query, |path, _| Some(is_name(path)))? {
+            return Err(Failure::Input(format!("{path} names what is applied, and can't be left out")));
+        }
         let mut body = self.body.clone();
         self.at(query, |path, _| remove(&mut body, path.elements()))?;
         self.body = body;
@@ -192,5 +197,33 @@ impl Intent {
     fn is_guarded(&self) -> bool {
         let has = |name: &str| self.body["metadata"].get(name).is_some();
         has("uid") || has("resourceVersion")
+    }
+}
+
+/// Whether a field says which object, or which item of a list, is meant.
+fn is_name(path: Path<'_>) -> bool {
+    match path.elements() {
+        [Field("apiVersion" | "kind" | "metadata")] | [Field("metadata"), Field("name" | "namespace")] => {
+            true
+        }
+        [.., Key(keys), Field(name)] => keys.iter().any(|(key, _)| key == name),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_an_object_or_an_item_is_no_field_to_give_up() {
+        let app = [("name", Value::String("app"))];
+        let containers = [Field("spec"), Field("containers"), Key(&app)];
+        let in_item = |name| [&containers[..], &[Field(name)]].concat();
+        assert!(is_name(Path::new(&in_item("name"))));
+        assert!(!is_name(Path::new(&in_item("image"))));
+        assert!(!is_name(Path::new(&containers)));
+        assert!(is_name(Path::new(&[Field("metadata"), Field("name")])));
+        assert!(!is_name(Path::new(&[Field("metadata"), Field("labels"), Field("name")])));
     }
 }

@@ -1,4 +1,4 @@
-//! Which pods a quota is about, where it isn't about all.
+//! Which pods and claims a quota is about, where it isn't about all.
 
 use serde_json::Value;
 
@@ -9,26 +9,32 @@ use crate::{
 
 /// Whether a quota is about an object.
 pub(super) fn matches(quota: &Value, resource: &Resource, object: &Value) -> bool {
-    let scopes = items(quota, "/spec/scopes");
-    let selectors = items(quota, "/spec/scopeSelector/matchExpressions");
-    if scopes.is_empty() && selectors.is_empty() {
-        return true;
-    }
-    // Of what isn't a pod no scope knows anything.
-    resource.is("", "Pod")
-        && scopes.iter().all(|scope| is_in(object, scope.as_str().unwrap_or_default()))
-        && selectors.iter().all(|selector| selects(selector, object))
+    items(quota, "/spec/scopes").iter().all(|scope| selects(text(scope, ""), "Exists", &[], resource, object))
+        && items(quota, "/spec/scopeSelector/matchExpressions").iter().all(|selector| {
+            let (scope, operator) = (text(selector, "/scopeName"), text(selector, "/operator"));
+            selects(scope, operator, items(selector, "/values"), resource, object)
+        })
 }
 
-fn selects(selector: &Value, pod: &Value) -> bool {
-    let scope = text(selector, "/scopeName");
-    let is_listed =
-        || items(selector, "/values").iter().any(|value| *value == pod["spec"]["priorityClassName"]);
-    match text(selector, "/operator") {
-        "Exists" => is_in(pod, scope),
-        "DoesNotExist" => !is_in(pod, scope),
-        "In" => scope == "PriorityClass" && is_listed(),
-        "NotIn" => scope == "PriorityClass" && !is_listed(),
+fn selects(scope: &str, operator: &str, values: &[Value], resource: &Resource, object: &Value) -> bool {
+    let classes: &[&str] = match scope {
+        "PriorityClass" if resource.is("", "Pod") => &["/spec/priorityClassName"],
+        "VolumeAttributesClass" if resource.is("", "PersistentVolumeClaim") => &[
+            "/spec/volumeAttributesClassName",
+            "/status/currentVolumeAttributesClassName",
+            "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
+        ],
+        // Of what isn't a pod no other scope knows anything.
+        _ => return resource.is("", "Pod") && is_in(object, scope),
+    };
+    let classes = classes.iter().map(|class| text(object, class)).filter(|class| !class.is_empty());
+    let classes: Vec<_> = classes.collect();
+    let is_listed = |class: &&str| values.iter().any(|value| value == *class);
+    match operator {
+        "Exists" => !classes.is_empty(),
+        "DoesNotExist" => classes.is_empty(),
+        "In" => classes.iter().any(is_listed),
+        "NotIn" => classes.is_empty() || !classes.iter().all(is_listed),
         _ => false,
     }
 }
@@ -48,7 +54,20 @@ fn is_in(pod: &Value, scope: &str) -> bool {
         "NotTerminating" => !ends,
         "BestEffort" => !asks_for_some(),
         "NotBestEffort" => asks_for_some(),
-        "PriorityClass" => !text(spec, "/priorityClassName").is_empty(),
+        "CrossNamespacePodAffinity" => is_affine_to_other_namespaces(spec),
         _ => false,
     }
+}
+
+fn is_affine_to_other_namespaces(spec: &Value) -> bool {
+    ["podAffinity", "podAntiAffinity"].into_iter().any(|kind| {
+        let terms = |list: &str| {
+            items(spec, &format!("/affinity/{kind}/{list}DuringSchedulingIgnoredDuringExecution"))
+        };
+        let preferred = terms("preferred").iter().map(|term| &term["podAffinityTerm"]);
+        terms("required").iter().chain(preferred).any(|term| {
+            !items(term, "/namespaces").is_empty()
+                || term.get("namespaceSelector").is_some_and(Value::is_object)
+        })
+    })
 }

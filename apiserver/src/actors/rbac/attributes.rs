@@ -4,7 +4,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::User;
-use crate::{actors::object::text, http::Request, status::Failure};
+use crate::{
+    actors::object::text, http::Request, selector::fields, server::percent_decoded, status::Failure,
+};
 
 /// What a user wants to do.
 #[derive(Default)]
@@ -21,8 +23,10 @@ pub(crate) struct Attributes {
 
 impl Attributes {
     pub(crate) fn of(request: &Request) -> Self {
-        let path = request.path.clone();
-        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        // As the server does, access control reads names without their escapes.
+        let path = percent_decoded(&request.path);
+        let parts: Vec<String> = request.path.trim_matches('/').split('/').map(percent_decoded).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let (group, rest) = match parts.as_slice() {
             ["api", _, rest @ ..] if !rest.is_empty() => ("", rest),
             ["apis", group, _, rest @ ..] if !rest.is_empty() => (*group, rest),
@@ -41,19 +45,19 @@ impl Attributes {
         let part = |place: usize| rest.get(place).copied().unwrap_or_default().to_owned();
         let mut name = part(1);
         let is_all = name.is_empty();
-        let selector = request.query.get("fieldSelector").unwrap_or_default();
-        if let (true, Some(selected)) = (is_all, selector.strip_prefix("metadata.name=")) {
-            name = selected.trim_start_matches('=').split(',').take(1).collect();
-        }
         let verb = match request.method {
             Method::POST => "create",
             Method::PUT => "update",
             Method::PATCH => "patch",
             Method::DELETE if is_all => "deletecollection",
             Method::DELETE => "delete",
-            _ if request.query.flag("watch") == Some(true) => "watch",
-            _ if is_all => "list",
-            _ => "get",
+            _ if !is_all => "get",
+            _ => {
+                // A list of one object is about that.
+                let selector = request.query.get("fieldSelector").unwrap_or_default();
+                name = fields::exact(selector, "metadata.name").unwrap_or_default();
+                if request.query.flag("watch") == Some(true) { "watch" } else { "list" }
+            }
         };
         Self {
             verb: verb.to_owned(),

@@ -62,6 +62,9 @@ pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Resul
         if !user.uid.is_empty() {
             info["uid"] = user.uid.into();
         }
+        if !user.extra.is_empty() {
+            info["extra"] = json!(user.extra);
+        }
         json!({
             "kind": kind, "apiVersion": resource.gvk.api_version(),
             "metadata": {"creationTimestamp": types::second_time(server.now())},
@@ -139,7 +142,7 @@ fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, 
         return Err(Failure::bad_request(why));
     }
     // Groups that aren't named aren't meant, unlike those of who asks.
-    Ok(if is_own { user } else { User { name: name.to_owned(), uid: String::new(), groups } })
+    Ok(if is_own { user } else { User { name: name.to_owned(), groups, ..User::default() } })
 }
 
 fn rules_of(server: &Server, user: &User, namespace: &str) -> Value {

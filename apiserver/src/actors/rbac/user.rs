@@ -1,34 +1,71 @@
 //! Who makes a request.
 
-use crate::http::Request;
+use std::collections::BTreeMap;
+
+use crate::{http::Request, server::percent_decoded, status::Failure};
 
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
+const IMPERSONATED: &str = "impersonate-user";
 const ANONYMOUS: &str = "system:anonymous";
 
 /// A user, with the groups that it is in.
+#[derive(Default)]
 pub(crate) struct User {
     pub(crate) name: String,
     /// Only impersonated users have one.
     pub(super) uid: String,
     pub(crate) groups: Vec<String>,
+    /// Only impersonated users have some.
+    pub(super) extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
     /// The user of a request: the one that it impersonates, else the one that its token names, else the cluster's administrator.
     pub(crate) fn of(request: &Request) -> Self {
-        let impersonated = request.header("impersonate-user");
+        let impersonated = request.header(IMPERSONATED);
         if !impersonated.is_empty() {
-            let groups = request.headers.get_all("impersonate-group").iter();
-            let groups = groups.filter_map(|group| group.to_str().ok()).map(str::to_owned).collect();
             let uid = request.header("impersonate-uid").to_owned();
-            return Self { uid, ..Self::new(impersonated, groups) };
+            return Self { uid, extra: extra(request), ..Self::new(impersonated, groups(request)) };
         }
         let token = request.header(http::header::AUTHORIZATION).strip_prefix("Bearer ").unwrap_or_default();
         match token.trim() {
             "" => Self::new("system:admin", vec!["system:masters".to_owned()]),
             name => Self::new(name, Vec::new()),
         }
+    }
+
+    /// Refuses groups, a UID and extras of nobody.
+    ///
+    /// # Errors
+    /// When a request impersonates no user, but something of one.
+    pub(crate) fn check_impersonation(request: &Request) -> Result<(), Failure> {
+        let (uid, groups, extra) = (request.header("impersonate-uid"), groups(request), extra(request));
+        if !request.header(IMPERSONATED).is_empty() || uid.is_empty() && groups.is_empty() && extra.is_empty()
+        {
+            return Ok(());
+        }
+        // As Go shows its struct.
+        let list = |values: &[String]| match values {
+            [] => "[]string(nil)".to_owned(),
+            some => format!(
+                "[]string{{{}}}",
+                some.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        let extra = match extra
+            .iter()
+            .map(|(key, values)| format!("{key:?}:{}", list(values)))
+            .collect::<Vec<_>>()
+            .join(", ")
+        {
+            none if none.is_empty() => "map[string][]string(nil)".to_owned(),
+            some => format!("map[string][]string{{{some}}}"),
+        };
+        Err(Failure::bad_request(format!(
+            "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{}, Extra:{extra}}} without impersonating a user name",
+            list(&groups)
+        )))
     }
 
     pub(super) fn new(name: &str, mut groups: Vec<String>) -> Self {
@@ -39,7 +76,7 @@ impl User {
         if !groups.iter().any(|group| group == everybody) {
             groups.push(everybody.to_owned());
         }
-        Self { name: name.to_owned(), uid: String::new(), groups }
+        Self { name: name.to_owned(), groups, ..Self::default() }
     }
 
     pub(super) fn is_in(&self, group: &str) -> bool {
@@ -51,7 +88,85 @@ impl User {
     }
 }
 
+fn groups(request: &Request) -> Vec<String> {
+    let groups = request.headers.get_all("impersonate-group").iter();
+    groups.filter_map(|group| group.to_str().ok()).map(str::to_owned).collect()
+}
+
+/// What else a request says of the user that it impersonates, by keys whose escapes are read.
+fn extra(request: &Request) -> BTreeMap<String, Vec<String>> {
+    let mut extra = BTreeMap::<_, Vec<_>>::new();
+    for (header, value) in &request.headers {
+        if let (Some(key), Ok(value)) = (header.as_str().strip_prefix("impersonate-extra-"), value.to_str()) {
+            extra.entry(percent_decoded(key)).or_default().push(value.to_owned());
+        }
+    }
+    extra
+}
+
 /// The namespace and the name of the service account that a user is.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     user.strip_prefix("system:serviceaccount:")?.split_once(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+    use super::*;
+    use crate::options::Query;
+
+    fn request(headers: &[(&str, &str)]) -> Request {
+        let headers = headers.iter().map(|(name, value)| {
+            (HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap())
+        });
+        Request {
+            method: Method::GET,
+            path: "/api/v1/namespaces".to_owned(),
+            query: Query::default(),
+            headers: headers.collect::<HeaderMap>(),
+            body: bytes::Bytes::new(),
+        }
+    }
+
+    #[test]
+    fn groups_and_extras_of_nobody_are_refused() {
+        for (headers, of) in [
+            (
+                &[("Impersonate-Group", "devs"), ("Impersonate-Group", "ops")][..],
+                r#"UID:"", Groups:[]string{"devs", "ops"}, Extra:map[string][]string(nil)"#,
+            ),
+            (
+                &[("Impersonate-Uid", "u1")],
+                r#"UID:"u1", Groups:[]string(nil), Extra:map[string][]string(nil)"#,
+            ),
+            (
+                &[("Impersonate-Extra-Scopes", "a")],
+                r#"UID:"", Groups:[]string(nil), Extra:map[string][]string{"scopes":[]string{"a"}}"#,
+            ),
+        ] {
+            let failure = User::check_impersonation(&request(headers)).unwrap_err();
+            let message =
+                format!("requested &user.DefaultInfo{{Name:\"\", {of}}} without impersonating a user name");
+            assert_eq!((failure.code, failure.message), (400, message));
+        }
+        assert!(User::check_impersonation(&request(&[])).is_ok());
+        assert!(User::check_impersonation(&request(&[("Impersonate-User", "bob")])).is_ok());
+    }
+
+    #[test]
+    fn an_impersonated_user_has_extras() {
+        let user = User::of(&request(&[
+            ("Impersonate-User", "bob"),
+            ("Impersonate-Extra-Scopes", "a"),
+            ("Impersonate-Extra-Scopes", "b"),
+            ("Impersonate-Extra-acme.com%2fproject", "p"),
+        ]));
+        let extra: Vec<_> = user.extra.into_iter().collect();
+        let list = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            extra,
+            [("acme.com/project".to_owned(), list(&["p"])), ("scopes".to_owned(), list(&["a", "b"]))]
+        );
+    }
 }

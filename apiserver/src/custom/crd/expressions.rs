@@ -3,7 +3,7 @@
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 
-use super::super::rules::{TYPES, ValidationRule, escape};
+use super::super::rules::{TYPES, ValidationRule, binding, escape};
 use super::super::schema::Schema;
 
 /// What is known of a value in a rule.
@@ -88,7 +88,19 @@ impl<'s> Walk<'s> {
             Expr::Ident(name) => self.name(name),
             Expr::Select(select) => {
                 let operand = self.expression(&select.operand);
-                self.select(operand, &select.field)
+                let selected = self.select(operand, &select.field);
+                // `has(a.b)` is a bool, whatever `b` is.
+                if select.test { Known::Unknown } else { selected }
+            }
+            Expr::Call(call) if let Some((range, name, body)) = binding(call) => {
+                let item = match self.expression(range) {
+                    Known::Of { schema, .. } => below(schema.items.as_deref()),
+                    _ => Known::Unknown,
+                };
+                self.variables.push((name.to_owned(), item));
+                self.expression(body);
+                self.variables.pop();
+                Known::Unknown
             }
             Expr::Call(call) => {
                 self.has_macros |= MACROS.contains(&call.func_name.as_str());

@@ -154,6 +154,29 @@ fn the_schema_has_to_be_structural_and_its_defaults_and_rules_sound() {
 }
 
 #[test]
+fn rules_and_patterns_that_the_server_takes_are_taken() {
+    let deep = json!({"type": "object", "properties": {"y": {"type": "integer"}}});
+    for rule in
+        ["has(self.a)", "(has(self.a))", "has(self.b.y)", "has(self.m.k)", "self.l.exists(i, i.y == 1)"]
+    {
+        let field = json!({
+            "type": "object", "x-kubernetes-validations": [{"rule": rule}], "properties": {
+                "a": {"type": "string"}, "b": deep, "l": {"type": "array", "maxItems": 9, "items": deep},
+                "m": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+        });
+        assert_eq!(errors_of(&field), [""; 0], "{rule}");
+    }
+    assert_eq!(errors_of(&json!({"type": "string", "pattern": "^{{.*}}$"})), [""; 0]);
+    let undefined = json!({
+        "type": "object", "x-kubernetes-validations": [{"rule": "self.l.exists(i, i.z == 1)"}],
+        "properties": {"l": {"type": "array", "maxItems": 9, "items": deep}},
+    });
+    let [error] = errors_of(&undefined).try_into().unwrap();
+    assert!(error.contains("undefined field 'z'"), "{error}");
+}
+
+#[test]
 fn what_is_served_keeps_its_names_and_stored_versions() {
     let mut old = plain();
     reconcile(&mut old, &[], "2026-01-01T00:00:00Z");

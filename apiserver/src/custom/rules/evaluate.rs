@@ -3,76 +3,20 @@
 use std::sync::Arc;
 
 use baton_merge::value::Value;
-use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::{self, Context, ExecutionError};
 
 use super::super::correlate::{Correlated, item_like};
 use super::super::schema::Schema;
 use super::values::to_cel;
-use super::{NEGATED, Program, ValidationRule};
+use super::{Program, ValidationRule, functions};
 use crate::field::{FieldError, FieldPath};
-
-/// The names of types that rules compare with.
-pub(in super::super) const TYPES: [&str; 9] =
-    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
 
 /// The longest message that an expression may make.
 const MAX_MESSAGE: usize = 5 * 1024;
 
 thread_local! {
-    static FUNCTIONS: Context<'static> = functions();
-}
-
-/// The longest list that a rule may make of a number. The server's limit of costs doesn't let a rule make a longer one.
-const MAX_RANGE: i64 = 1_000_000;
-
-/// The functions of Kubernetes, and `type` and `dyn`, which the crate doesn't know: types are texts here.
-fn functions() -> Context<'static> {
-    let mut context = Context::default().with_all();
-    context.add_function("dyn", |value: cel::Value| Ok::<_, ExecutionError>(value));
-    context.add_function(NEGATED, |value: cel::Value| negated(&value));
-    context.add_function("lists.range", range);
-    context.add_function("type", |value: cel::Value| Arc::new(type_name(&value).to_owned()));
-    for name in TYPES {
-        context.add_variable_from_value(name, cel::Value::String(Arc::new(name.to_owned())));
-    }
-    context
-}
-
-fn negated(value: &cel::Value) -> Result<cel::Value, ExecutionError> {
-    match value {
-        cel::Value::Int(number) => number
-            .checked_neg()
-            .map(cel::Value::Int)
-            .ok_or_else(|| ExecutionError::Overflow("neg", cel::Value::Int(0), value.clone())),
-        cel::Value::Float(number) => Ok(cel::Value::Float(-number)),
-        _ => Err(ExecutionError::NoSuchOverload),
-    }
-}
-
-fn range(length: i64) -> Result<cel::Value, ExecutionError> {
-    if length > MAX_RANGE {
-        let message = "operation cancelled: actual cost limit exceeded";
-        return Err(ExecutionError::function_error("lists.range", message));
-    }
-    // What is negative makes an empty list.
-    Ok(cel::Value::List(Arc::new((0..length).map(cel::Value::Int).collect())))
-}
-
-fn type_name(value: &cel::Value) -> &'static str {
-    match value {
-        cel::Value::List(_) => "list",
-        cel::Value::Map(_) => "map",
-        cel::Value::Int(_) => "int",
-        cel::Value::UInt(_) => "uint",
-        cel::Value::Float(_) => "double",
-        cel::Value::String(_) => "string",
-        cel::Value::Bytes(_) => "bytes",
-        cel::Value::Bool(_) => "bool",
-        cel::Value::Null => "null_type",
-        _ => "",
-    }
+    static FUNCTIONS: Context<'static> = functions::all();
 }
 
 /// What is known of a value's past, to tolerate what was wrong before.

@@ -3,14 +3,16 @@
 //! done here.
 
 mod evaluate;
+mod functions;
 mod values;
 
 use kube_cel::cel::IdedExpr;
-use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
+use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 use kube_cel::cel::parser::Parser;
 use serde_json::Value as Json;
 
-pub(super) use evaluate::{Past, TYPES, validate};
+pub(super) use evaluate::{Past, validate};
+pub(super) use functions::TYPES;
 pub(super) use values::escape;
 
 /// A rule.
@@ -43,19 +45,11 @@ impl Program {
     }
 }
 
-/// What `-a` becomes, a function that is no name in CEL.
-const NEGATED: &str = "-a";
-
-/// Writes what the crate fails at as something that means the same: `a.?b` as `a[?'b']`, since there may be no `b`, and `-a` as
-/// a [function](NEGATED), since the crate panics at the smallest integer.
+/// Writes what the crates fail at as something that they can do: optional selections as indexes, quantifiers as calls again, and
+/// some operators and arguments as calls of [functions] that no expression can name.
 fn amend(expression: &mut IdedExpr) {
     match &mut expression.expr {
         Expr::Call(call) => {
-            if call.func_name == operators::OPT_SELECT {
-                operators::OPT_INDEX.clone_into(&mut call.func_name);
-            } else if call.func_name == operators::NEGATE {
-                NEGATED.clone_into(&mut call.func_name);
-            }
             call.target.iter_mut().for_each(|target| amend(target));
             call.args.iter_mut().for_each(amend);
         }
@@ -80,6 +74,109 @@ fn amend(expression: &mut IdedExpr) {
         }
         Expr::Select(select) => amend(&mut select.operand),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
+    }
+    let amended = match std::mem::take(&mut expression.expr) {
+        Expr::Call(call) => amended_call(call),
+        Expr::Comprehension(comprehension) => quantifier(*comprehension),
+        // What follows an optional value is optional, too.
+        Expr::Select(select) if is_optional(&select.operand) => {
+            let key = cel_text(&select.field);
+            let index = call(operators::OPT_INDEX, [*select.operand, key]);
+            if select.test { method("hasValue", index) } else { index.expr }
+        }
+        other => other,
+    };
+    expression.expr = amended;
+}
+
+fn amended_call(mut own: CallExpr) -> Expr {
+    let is_of_format = |target: &IdedExpr| matches!(&target.expr, Expr::Ident(name) if name == "format");
+    let arguments = own.args.len();
+    match own.func_name.as_str() {
+        // There may be no such field.
+        operators::OPT_SELECT => operators::OPT_INDEX.clone_into(&mut own.func_name),
+        // The crate panics at the smallest integer.
+        operators::NEGATE => functions::NEGATED.clone_into(&mut own.func_name),
+        // To the crate, no integer equals a double.
+        operators::EQUALS => functions::EQUAL.clone_into(&mut own.func_name),
+        operators::NOT_EQUALS => functions::UNEQUAL.clone_into(&mut own.func_name),
+        "matches" | "find" | "findAll" if own.target.is_some() && arguments > 0 => {
+            wrap(&mut own.args[0], functions::PATTERN);
+        }
+        "string" | "int" | "timestamp" if own.target.is_none() && arguments == 1 => {
+            let converted = match own.func_name.as_str() {
+                "string" => functions::TEXT,
+                "int" => functions::SECONDS,
+                _ => functions::TIME,
+            };
+            wrap(&mut own.args[0], converted);
+        }
+        "named" if own.target.as_deref().is_some_and(is_of_format) => {
+            return call(functions::OPTIONAL, [IdedExpr { id: 0, expr: Expr::Call(own) }]).expr;
+        }
+        _ => {}
+    }
+    Expr::Call(own)
+}
+
+/// `all` or `exists` as the call that was written, so that [a function](functions::all) can pass over errors as cel-go does.
+fn quantifier(mut comprehension: ComprehensionExpr) -> Expr {
+    if let Expr::Call(step) = &mut comprehension.loop_step.expr {
+        let name = match step.func_name.as_str() {
+            operators::LOGICAL_AND => Some("all"),
+            operators::LOGICAL_OR => Some("exists"),
+            _ => None,
+        };
+        // A step of another macro keeps all its arguments.
+        if let Some(name) = name
+            && let Some(predicate) = step.args.pop()
+        {
+            let variable = IdedExpr { id: 0, expr: Expr::Ident(comprehension.iter_var) };
+            return Expr::Call(CallExpr {
+                func_name: name.to_owned(),
+                target: Some(Box::new(comprehension.iter_range)),
+                args: vec![variable, predicate],
+            });
+        }
+    }
+    Expr::Comprehension(Box::new(comprehension))
+}
+
+/// Whether a value is surely an optional one.
+fn is_optional(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Call(call) if call.func_name == operators::OPT_INDEX => true,
+        Expr::Call(call) if call.func_name == operators::INDEX => call.args.first().is_some_and(is_optional),
+        _ => false,
+    }
+}
+
+fn call(name: &str, args: impl Into<Vec<IdedExpr>>) -> IdedExpr {
+    let call = CallExpr { func_name: name.to_owned(), target: None, args: args.into() };
+    IdedExpr { id: 0, expr: Expr::Call(call) }
+}
+
+fn method(name: &str, target: IdedExpr) -> Expr {
+    Expr::Call(CallExpr { func_name: name.to_owned(), target: Some(Box::new(target)), args: Vec::new() })
+}
+
+fn wrap(expression: &mut IdedExpr, function: &str) {
+    let inner = std::mem::take(expression);
+    *expression = call(function, [inner]);
+}
+
+fn cel_text(text: &str) -> IdedExpr {
+    IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String(text.into())) }
+}
+
+/// A call that declares a name for its last argument: what the name's values are taken from, the name, and that argument.
+pub(super) fn binding(call: &CallExpr) -> Option<(&IdedExpr, &str, &IdedExpr)> {
+    let is_macro = ["all", "exists", "optMap", "optFlatMap"].contains(&call.func_name.as_str());
+    match (call.target.as_deref(), call.args.as_slice()) {
+        (Some(range), [IdedExpr { expr: Expr::Ident(name), .. }, body]) if is_macro => {
+            Some((range, name, body))
+        }
+        _ => None,
     }
 }
 

@@ -122,3 +122,50 @@ fn the_smallest_integer_and_the_longest_list_fail_the_rule_and_nothing_else() {
         assert_eq!(errors, expected, "{rule}");
     }
 }
+
+#[test]
+fn functions_and_macros_do_what_they_do_in_cel_go() {
+    let object = json!({"spec": {
+        "min": 3, "list": ["größe", "👍👍👍👍👍"], "when": "2026-01-02T03:04:05Z", "sub": {"deep": {"a": "x"}},
+        "items": [{"name": "a"}, {"role": "main"}], "flag": true, "wait": "90m",
+    }});
+    let item =
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "role": {"type": "string"}}});
+    let deep = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+    for rule in [
+        "self.list.all(x, size(x) == 5 && x.size() == 5) && size(b'ö') == 2 && self.list.size() == 2",
+        "self.items.exists(i, i.role == 'main')",
+        "!self.items.all(i, has(i.name) && i.role == '')",
+        "!self.items.all(i, i.name == 'b')",
+        "{'a': 1}.exists(k, k == 'a') && [].all(x, false) && !['a'].exists(x, x == 'b')",
+        "self.items.exists_one(i, has(i.role)) && self.list.filter(x, x == 'größe').map(x, x != '', x) == ['größe']",
+        "self.?list.optMap(l, l.size()).orValue(0) == 2 && !self.?other.optMap(l, 1).hasValue()",
+        "self.?list.optFlatMap(l, l[?5]).orValue('none') == 'none'",
+        "self.?sub.deep.a.hasValue() && self.?sub.deep.?b.orValue('y') == 'y' && !has(self.?other.deep.a)",
+        "self.?items[0].name.orValue('') == 'a'",
+        "string(self.when) == '2026-01-02T03:04:05Z' && string(self.wait) == '5400s' && string(self.flag) == 'true'",
+        "string(duration('1.5s')) == '1.5s' && string(3) == '3' && string(ip('::1')) == '::1'",
+        "int(self.when) == 1767323045 && timestamp(1767323045) == self.when && timestamp(self.when) == self.when",
+        "bool('true') && !bool('F')",
+        "dyn(3) == 3.0 && dyn([1, 2]) == [1.0, 2.0] && !(dyn(3) != 3.0) && dyn(3) != '3'",
+        "format.named('dns1123Label').hasValue() && !format.named('nothing').hasValue()",
+        "!format.named('dns1123Label').value().validate('a').hasValue()",
+        r"!'٣'.matches('^\\d$') && 'a{,2}'.matches('^a{,2}$') && '٣1'.find('\\d') == '1'",
+    ] {
+        let mut schema = spec(&json!([{"rule": rule}]));
+        let fields = schema["properties"]["spec"]["properties"].as_object_mut().unwrap();
+        fields.insert("items".to_owned(), json!({"type": "array", "items": item}));
+        fields.insert("sub".to_owned(), json!({"type": "object", "properties": {"deep": deep}}));
+        fields.insert("other".to_owned(), json!({"type": "object", "properties": {"deep": deep}}));
+        fields.insert("flag".to_owned(), json!({"type": "boolean"}));
+        fields.insert("wait".to_owned(), json!({"type": "string", "format": "duration"}));
+        assert_eq!(findings(&schema, &object, None).0, [""; 0], "{rule}");
+    }
+    let undecided = "self.items.exists(i, i.name == 'b')";
+    let mut schema = spec(&json!([{"rule": undecided}]));
+    schema["properties"]["spec"]["properties"]["items"] = json!({"type": "array", "items": item});
+    assert_eq!(
+        findings(&schema, &object, None).0,
+        [format!("spec: Invalid value: \"object\": no such key: name evaluating rule: {undecided}")]
+    );
+}

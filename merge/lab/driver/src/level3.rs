@@ -168,7 +168,9 @@ fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Res
     Ok(match stored.certainty {
         Certainty::Exact => answer.with("certainty", "exact"),
         Certainty::ModuloDefaulting => answer.with("certainty", "modulo-defaulting"),
-        Certainty::Unknown(reason) => answer.with("certainty", "unknown").with("reason", reason),
+        Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
+            answer.with("certainty", "unknown").with("reason", reason)
+        }
     })
 }
 

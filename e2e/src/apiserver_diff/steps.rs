@@ -1,0 +1,102 @@
+//! Fixed sequences of requests to both servers, in which a later request meets what an earlier one left: an object that is being
+//! deleted, a name that is taken, a namespace that refuses. `cases/steps.yaml` has them.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use baton_testbed::Json;
+use serde::Deserialize;
+
+use super::{
+    Findings,
+    cases::{hide_made_up, hide_uids},
+    normal::Names,
+    pair::Pair,
+    played,
+    requests::Asked,
+};
+
+/// Requests in a namespace of their own, whose name stands where they have `$ns`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Steps {
+    name: String,
+    steps: Vec<Step>,
+}
+
+/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Step {
+    Bare(String),
+    WithBody(BTreeMap<String, Json>),
+}
+
+impl Step {
+    fn asked(&self, namespace: &str) -> anyhow::Result<Asked> {
+        let (request, body) = match self {
+            Self::Bare(request) => (request, String::new()),
+            Self::WithBody(of) => {
+                let (request, body) = of.first_key_value().context("a step without a request")?;
+                (request, body.to_string())
+            }
+        };
+        let (method, path) = request.split_once(' ').context("a step is a method and a path")?;
+        let (method, content_type) = match method {
+            "GET" => ("GET", "application/json"),
+            "POST" => ("POST", "application/json"),
+            "PUT" => ("PUT", "application/json"),
+            "DELETE" => ("DELETE", "application/json"),
+            "MERGE" => ("PATCH", "application/merge-patch+json"),
+            "APPLY" => ("PATCH", "application/apply-patch+yaml"),
+            _ => anyhow::bail!("{method} is no method of a step"),
+        };
+        let (path, body) = (path.replace("$ns", namespace), body.replace("$ns", namespace));
+        Ok(Asked::of(request, method, &path, Some(("content-type", content_type)), body))
+    }
+}
+
+fn all() -> anyhow::Result<Vec<Steps>> {
+    let mut all: serde_norway::Value =
+        serde_norway::from_str(include_str!("cases/steps.yaml")).context("the steps aren't YAML")?;
+    all.apply_merge()?;
+    serde_norway::from_value(all).context("the steps have another shape")
+}
+
+/// Plays all sequences with this word in their name.
+pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) -> anyhow::Result<()> {
+    for (number, Steps { name, steps }) in all()?.iter().enumerate() {
+        if !name.to_lowercase().contains(word) {
+            continue;
+        }
+        let namespace = format!("steps-{number}");
+        pair.open(&namespace).await?;
+        let mut names = [Names::default(), Names::default()];
+        for step in steps {
+            let asked = step.asked(&namespace)?;
+            let (mut real, mut ours) = pair.send(&asked, &mut names).await?;
+            for response in [&mut real, &mut ours] {
+                hide_made_up(&mut response.body);
+                response.warnings.iter_mut().for_each(hide_uids);
+            }
+            let kind = real.body.get("kind").and_then(Json::as_str).unwrap_or_default().to_owned();
+            let excuse = |lines: &str| played::excuse(&kind, false, &real, &ours, lines);
+            findings.compare("steps", [&real, &ours], name, asked.label.clone(), excuse);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_is_a_request() {
+        for Steps { name, steps } in all().unwrap() {
+            for step in steps {
+                step.asked("ns").unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+}
