@@ -9,8 +9,9 @@
 //! # Ok::<(), baton_merge::yaml::Error>(())
 //! ```
 //!
-//! Two things differ from the Go library on purpose. Nesting ends at [`MAX_DEPTH`] rather than at 10,000 levels. Of keys
-//! that are equal as text, such as `1` and `"1"`, the last one wins, where Go leaves it to chance.
+//! Three things differ from the Go library on purpose. Nesting ends at [`MAX_DEPTH`] rather than at 10,000 levels. Of keys
+//! that are equal as text, such as `1` and `"1"`, the last one wins, where Go leaves it to chance. Numbers that JSON doesn't
+//! have, such as `.inf`, are refused even where a later key replaces them.
 
 mod nodes;
 mod scalar;
@@ -59,7 +60,9 @@ impl Document {
 
 /// Reads the first document of a text and ignores the others, as the API server does with a body.
 pub fn read(text: &str) -> Result<Document, Error> {
-    Documents::new(text).next().unwrap_or_else(|| Ok(Document { json: "null".to_owned(), duplicates: Vec::new() }))
+    Documents::new(text)
+        .next()
+        .unwrap_or_else(|| Ok(Document { json: "null".to_owned(), duplicates: Vec::new() }))
 }
 
 /// Reads all documents of a text, as `kubectl` does with a file. Objects in JSON may follow one another as well.
@@ -80,8 +83,8 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 /// The values of a text that is a stream of JSON. YAML may begin with a brace, too.
 fn json_stream(text: &str) -> Option<Vec<Document>> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Box<serde_json::value::RawValue>>();
-    let documents =
-        values.map(|value| value.map(|value| Document { json: value.get().to_owned(), duplicates: Vec::new() }));
+    let documents = values
+        .map(|value| value.map(|value| Document { json: value.get().to_owned(), duplicates: Vec::new() }));
     documents.collect::<Result<_, _>>().ok()
 }
 

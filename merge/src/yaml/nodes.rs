@@ -28,7 +28,10 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) enum Content {
     /// `plain`: neither quoted nor tagged, so that its text decides on its type.
-    Scalar { text: String, plain: bool },
+    Scalar {
+        text: String,
+        plain: bool,
+    },
     Sequence(Vec<NodeId>),
     /// Keys and values in turn.
     Mapping(Vec<NodeId>),
@@ -75,9 +78,8 @@ impl<'a> Events<'a> {
         // The sequences and mappings that the next node is inside of.
         let mut open: Vec<NodeId> = Vec::new();
         while let Some(event) = self.parser.next_event() {
-            let (event, span) = event.map_err(|error| {
-                Error::Yaml(format!("line {}: {}", error.marker().line(), error.info()))
-            })?;
+            let (event, span) = event
+                .map_err(|error| Error::Yaml(format!("line {}: {}", error.marker().line(), error.info())))?;
             let (id, is_open) = match &event {
                 Event::StreamEnd => break,
                 Event::DocumentEnd => return Ok(Some(nodes)),
@@ -85,7 +87,7 @@ impl<'a> Events<'a> {
                     open.pop();
                     continue;
                 }
-                _ => match self.node(&mut nodes, &event, span) {
+                _ => match self.node(&mut nodes, &event, span)? {
                     Some(node) => node,
                     None => continue,
                 },
@@ -101,15 +103,24 @@ impl<'a> Events<'a> {
     }
 
     /// The node that an event begins, and whether others go into it.
-    fn node(&self, nodes: &mut Nodes, event: &Event<'_>, span: Span) -> Option<(NodeId, bool)> {
+    fn node(
+        &self,
+        nodes: &mut Nodes,
+        event: &Event<'_>,
+        span: Span,
+    ) -> Result<Option<(NodeId, bool)>, Error> {
         let line = span.start.line();
-        Some(match event {
+        Ok(Some(match event {
             Event::Alias(anchor) => {
                 let name = span.slice(self.text).unwrap_or_default().trim_start_matches('*');
-                let of = *nodes.anchors.get(anchor)?;
+                let Some(of) = nodes.anchors.get(anchor).copied() else { return Ok(None) };
                 (nodes.add(line, 0, None, Content::Alias(name.to_owned(), of)), false)
             }
             Event::Scalar(text, style, anchor, tag) => {
+                let is_quoted = *style == ScalarStyle::DoubleQuoted;
+                if is_quoted && span.slice(self.text).is_some_and(has_surrogates) {
+                    return Err(Error::yaml("found invalid Unicode character escape code"));
+                }
                 let tag = tag.as_deref();
                 // The tag that says nothing but "not specific".
                 let is_open = tag.is_some_and(|tag| tag.handle() == "!" && tag.suffix().is_empty());
@@ -123,9 +134,24 @@ impl<'a> Events<'a> {
             Event::MappingStart(_, anchor, tag) => {
                 (nodes.add(line, *anchor, tag.as_deref(), Content::Mapping(Vec::new())), true)
             }
-            _ => return None,
-        })
+            _ => return Ok(None),
+        }))
     }
+}
+
+/// Whether quoted text has an escape such as `\ud83d`, one half of a character. JSON needs both; YAML has none.
+fn has_surrogates(quoted: &str) -> bool {
+    let mut letters = quoted.chars();
+    while let Some(letter) = letters.next() {
+        // What a backslash escapes begins no other escape.
+        if letter == '\\' && letters.next() == Some('u') {
+            let digits = letters.as_str().get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            if digits.is_some_and(|code| (0xd800..0xe000).contains(&code)) {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// What makes the parser read as the Go library, where YAML 1.2 or its test suite has it otherwise.

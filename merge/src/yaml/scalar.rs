@@ -25,7 +25,6 @@ pub(super) fn resolve(tag: Option<&str>, text: &str, plain: bool) -> Result<Scal
     };
     let known = tag.strip_prefix(TAG);
     match known {
-        Some("str") => Ok(Scalar::Text(text.to_owned())),
         Some("binary") => {
             let bytes = BASE64_STANDARD.decode(text.replace(['\n', '\r'], ""));
             let bytes = bytes.map_err(|_| Error::yaml("!!binary value contains invalid base64 data"))?;
@@ -40,7 +39,7 @@ pub(super) fn resolve(tag: Option<&str>, text: &str, plain: bool) -> Result<Scal
                 (_, found) => Err(Error::yaml(format!("cannot decode !!{found} `{text}` as a !!{wanted}"))),
             }
         }
-        // A tag that isn't known says nothing.
+        // `!!str`; and a tag that isn't known says nothing.
         _ => Ok(Scalar::Text(text.to_owned())),
     }
 }
@@ -75,8 +74,12 @@ fn of_plain(text: &str, or_timestamp: bool) -> (Scalar, &'static str) {
 fn of_word(text: &str) -> Option<Scalar> {
     Some(match text {
         "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Scalar::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Scalar::Bool(false)
+        }
         ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
@@ -108,7 +111,8 @@ fn integer(text: &str) -> Option<i128> {
 
 /// A float: digits with a point or an exponent. One that is too large for its type is a string.
 fn float(text: &str) -> Option<f64> {
-    let has_its_characters = text.bytes().all(|one| matches!(one, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    let has_its_characters =
+        text.bytes().all(|one| matches!(one, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
     text.parse::<f64>().ok().filter(|number| has_its_characters && number.is_finite())
 }
 
@@ -141,7 +145,9 @@ mod tests {
         ] {
             assert_eq!(plain(text), Scalar::Int(number), "{text}");
         }
-        for text in ["0x", "--1", "+-1", "0o9", "0x-1", "1e", ".", "+", "1.2.3", "1e999", "infinity", "2026-01-02"] {
+        for text in
+            ["0x", "--1", "+-1", "0o9", "0x-1", "1e", ".", "+", "1.2.3", "1e999", "infinity", "2026-01-02"]
+        {
             assert_eq!(plain(text), Scalar::Text(text.to_owned()));
         }
         assert_eq!(plain("08"), Scalar::Float(8.0), "no octal number has an eight");

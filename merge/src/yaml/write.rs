@@ -1,18 +1,26 @@
 //! From nodes to JSON: aliases are followed, merge keys merged, keys become text.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use serde_json::json;
 
 use super::{
-    Document, Error,
+    Document, Error, MAX_DEPTH,
     nodes::{Content, NodeId, Nodes},
     scalar::{Scalar, resolve},
 };
 
 /// The value of a document.
 pub(super) fn document(nodes: &Nodes) -> Result<Document, Error> {
-    let mut writer = Writer { nodes, json: String::new(), duplicates: Vec::new(), aliases: Vec::new(), visits: 0, copies: 0 };
+    let mut writer = Writer {
+        nodes,
+        json: String::new(),
+        duplicates: Vec::new(),
+        aliases: Vec::new(),
+        depth: 0,
+        visits: 0,
+        copies: 0,
+    };
     writer.value(Nodes::ROOT)?;
     let Writer { json, duplicates, .. } = writer;
     Ok(Document { json, duplicates })
@@ -24,21 +32,28 @@ struct Writer<'a> {
     duplicates: Vec<String>,
     /// The aliases that are being followed.
     aliases: Vec<NodeId>,
+    depth: usize,
     /// How many nodes were visited, and how many of these as copies, below an alias.
     visits: u32,
     copies: u32,
 }
 
-/// The members of a map: each key with the position of its value's node, in the order in which they came.
+/// Where the members of a map stand in the text, in the order in which they came.
 #[derive(Default)]
 struct Members {
-    all: Vec<(String, NodeId)>,
+    all: Vec<Range<usize>>,
     by_key: HashMap<String, usize>,
+    /// Whether a later member of the same key replaced one.
+    has_replaced: bool,
 }
 
 impl Writer<'_> {
     fn value(&mut self, id: NodeId) -> Result<(), Error> {
         self.visit()?;
+        self.below(|writer| writer.content(id))
+    }
+
+    fn content(&mut self, id: NodeId) -> Result<(), Error> {
         let node = self.nodes.get(id);
         match &node.content {
             Content::Scalar { text, plain } => {
@@ -56,21 +71,41 @@ impl Writer<'_> {
                 }
                 self.json.push(']');
             }
-            Content::Mapping(_) => {
-                let mut members = Members::default();
-                self.collect(id, &mut members)?;
-                self.json.push('{');
-                for (position, (key, value)) in members.all.iter().enumerate() {
-                    if position > 0 {
-                        self.json.push(',');
-                    }
-                    self.json.push_str(&json!(key).to_string());
-                    self.json.push(':');
-                    self.value(*value)?;
-                }
-                self.json.push('}');
-            }
+            Content::Mapping(_) => self.map(id)?,
         }
+        Ok(())
+    }
+
+    fn map(&mut self, id: NodeId) -> Result<(), Error> {
+        self.json.push('{');
+        let start = self.json.len();
+        let mut members = Members::default();
+        self.members(id, &mut members)?;
+        if members.has_replaced {
+            let written = self.json.split_off(start);
+            let mut kept: Vec<_> = members.by_key.into_values().collect();
+            kept.sort_unstable();
+            self.json.extend(kept.into_iter().map(|position| {
+                let Range { start: from, end } = members.all[position];
+                &written[from - start..end - start]
+            }));
+        }
+        // The comma after the last member.
+        if self.json.len() > start {
+            self.json.pop();
+        }
+        self.json.push('}');
+        Ok(())
+    }
+
+    /// Does something a level deeper. Aliases can make a document deeper than its text is.
+    fn below(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        if self.depth > MAX_DEPTH {
+            return Err(Error::Yaml(format!("exceeded max depth of {MAX_DEPTH}")));
+        }
+        self.depth += 1;
+        act(self)?;
+        self.depth -= 1;
         Ok(())
     }
 
@@ -104,8 +139,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Puts the members of a mapping to those of a map. A merge key brings those of others, over the ones before it.
-    fn collect(&mut self, id: NodeId, members: &mut Members) -> Result<(), Error> {
+    /// Writes the members of a mapping as some of a map's. A merge key brings those of others, over the ones before it.
+    fn members(&mut self, id: NodeId, members: &mut Members) -> Result<(), Error> {
         let Content::Mapping(children) = &self.nodes.get(id).content else {
             return Err(Error::yaml("map merge requires map or sequence of maps as the value"));
         };
@@ -122,13 +157,17 @@ impl Writer<'_> {
                 continue;
             }
             let (key, shown) = self.key(key)?;
-            if let Some(position) = members.by_key.get(&key) {
+            let start = self.json.len();
+            self.json.push_str(&json!(key).to_string());
+            self.json.push(':');
+            self.value(value)?;
+            self.json.push(',');
+            let replaced = members.by_key.insert(key, members.all.len());
+            members.all.push(start..self.json.len());
+            if replaced.is_some() {
+                members.has_replaced = true;
                 let line = self.nodes.get(value).line;
                 self.duplicates.push(format!("line {line}: key {shown} already set in map"));
-                members.all[*position].1 = value;
-            } else {
-                members.by_key.insert(key.clone(), members.all.len());
-                members.all.push((key, value));
             }
         }
         Ok(())
@@ -136,10 +175,12 @@ impl Writer<'_> {
 
     fn merge(&mut self, source: NodeId, members: &mut Members) -> Result<(), Error> {
         self.visit()?;
-        match &self.nodes.get(source).content {
-            Content::Alias(anchor, of) => self.behind(source, anchor, |writer| writer.collect(*of, members)),
-            _ => self.collect(source, members),
-        }
+        self.below(|writer| match &writer.nodes.get(source).content {
+            Content::Alias(anchor, of) => {
+                writer.behind(source, anchor, |writer| writer.members(*of, members))
+            }
+            _ => writer.members(source, members),
+        })
     }
 
     fn is_merge(&self, key: NodeId) -> bool {
@@ -164,7 +205,9 @@ impl Writer<'_> {
                 };
                 Ok((key.clone(), key))
             }
-            Content::Alias(_, of) if matches!(self.nodes.get(*of).content, Content::Scalar { .. }) => self.key(*of),
+            Content::Alias(_, of) if matches!(self.nodes.get(*of).content, Content::Scalar { .. }) => {
+                self.key(*of)
+            }
             _ => Err(Error::yaml("a key of a map is a list or a map: only text can be one")),
         }
     }
@@ -177,11 +220,17 @@ fn in_json(scalar: &Scalar) -> Result<String, Error> {
         Scalar::Int(number) => number.to_string(),
         Scalar::Text(text) => json!(text).to_string(),
         Scalar::Float(number) if !number.is_finite() => {
-            let shown = if number.is_nan() { "NaN" } else if *number > 0.0 { "+Inf" } else { "-Inf" };
+            let shown = if number.is_nan() {
+                "NaN"
+            } else if *number > 0.0 {
+                "+Inf"
+            } else {
+                "-Inf"
+            };
             return Err(Error::Yaml(format!("json: unsupported value: {shown}")));
         }
-        // As Go writes them: a whole number is an integer to who reads it next.
-        Scalar::Float(number) if number.fract() == 0.0 && number.abs() < 1e21 => format!("{number:.0}"),
+        // As Go writes them: the shortest digits, and a whole number is an integer to who reads it next.
+        Scalar::Float(number) if number.fract() == 0.0 && number.abs() < 1e21 => number.to_string(),
         Scalar::Float(number) => json!(number).to_string(),
     })
 }
@@ -189,6 +238,7 @@ fn in_json(scalar: &Scalar) -> Result<String, Error> {
 /// A float as a key, with the digits that single precision has.
 #[expect(clippy::cast_possible_truncation, reason = "single precision is what the Go library writes")]
 fn float_key(number: f64) -> String {
+    let number = number as f32;
     if number.is_nan() {
         return ".nan".to_owned();
     }
@@ -196,12 +246,12 @@ fn float_key(number: f64) -> String {
         return if number > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
     // Such as `1e6` or `1.5e-7`: the shortest digits, and the exponent that decides.
-    let scientific = format!("{:e}", number as f32);
+    let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", exponent.abs());
     }
-    format!("{}", number as f32)
+    number.to_string()
 }
