@@ -37,9 +37,12 @@ pub struct Document {
 /// Why a text can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The text isn't YAML, or has what no JSON value can say.
+    /// The text isn't YAML, or has keys that JSON can't have.
     #[error("yaml: {0}")]
     Yaml(String),
+    /// A number that JSON doesn't have: `+Inf`, `-Inf` or `NaN`.
+    #[error("json: unsupported value: {0}")]
+    Number(&'static str),
     /// The value isn't what the caller asked for.
     #[error(transparent)]
     Shape(#[from] serde_json::Error),

@@ -227,7 +227,7 @@ fn in_json(scalar: &Scalar) -> Result<String, Error> {
             } else {
                 "-Inf"
             };
-            return Err(Error::Yaml(format!("json: unsupported value: {shown}")));
+            return Err(Error::Number(shown));
         }
         // As Go writes them: the shortest digits, and a whole number is an integer to who reads it next.
         Scalar::Float(number) if number.fract() == 0.0 && number.abs() < 1e21 => number.to_string(),
