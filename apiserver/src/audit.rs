@@ -1,5 +1,6 @@
 //! The audit log: what each request asked for and how it ended, as an `audit.k8s.io/v1` Event in JSON.
 
+use baton_merge::yaml;
 use http::Method;
 use serde_json::{Map, Value, json};
 
@@ -54,7 +55,8 @@ pub(crate) fn event(server: &Server, request: &Request, answer: &Answer) -> Valu
 
 /// A body, whether it is JSON or YAML.
 fn read(body: &[u8]) -> Option<Value> {
-    serde_json::from_slice(body).ok().or_else(|| serde_norway::from_slice(body).ok()).filter(Value::is_object)
+    let yaml = || yaml::from_str(str::from_utf8(body).ok()?).ok();
+    serde_json::from_slice(body).ok().or_else(yaml).filter(Value::is_object)
 }
 
 fn status(answer: &Answer, response: Option<&Value>) -> Value {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
-use baton_merge::Release;
+use baton_merge::{Release, yaml};
 use http::{HeaderValue, Method, header::USER_AGENT};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -58,7 +58,7 @@ pub enum StartError {
         what: String,
         /// Why.
         #[source]
-        source: serde_norway::Error,
+        source: yaml::Error,
     },
     /// What was loaded is no object.
     #[error("{what} is no object: it needs `apiVersion` and `kind`")]
@@ -361,12 +361,14 @@ fn document(position: usize) -> String {
 }
 
 /// The objects of a YAML text, those of lists one by one.
-fn documents(yaml: &str) -> Result<Vec<Value>, StartError> {
+fn documents(text: &str) -> Result<Vec<Value>, StartError> {
+    let unread = |what: &str| {
+        let what = what.to_owned();
+        |source| StartError::Yaml { what, source }
+    };
     let mut objects = Vec::new();
-    for (position, one) in serde_norway::Deserializer::from_str(yaml).enumerate() {
-        let read = <Value as serde::Deserialize>::deserialize(one);
-        let read = read.map_err(|source| StartError::Yaml { what: document(position), source })?;
-        match read {
+    for (position, one) in yaml::read_all(text).map_err(unread("the text"))?.into_iter().enumerate() {
+        match one.to().map_err(unread(&document(position)))? {
             Value::Null => {}
             Value::Object(mut list) if list.get("kind") == Some(&json!("List")) => {
                 if let Some(Value::Array(items)) = list.remove("items") {

@@ -1,6 +1,6 @@
 //! Objects between a request and the store: read as their kind is, filled in, prepared and checked.
 
-use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
+use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value, yaml};
 use jiff::Timestamp;
 
 use crate::{
@@ -20,14 +20,12 @@ pub(crate) struct ReadObject<'a> {
 
 /// The object in a body, which is JSON, or YAML where that is allowed.
 pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<Value<'a>, Failure> {
-    let text = arena.copy_text(text);
-    // JSON is YAML, and mostly what is sent as YAML; but for characters that it writes as two.
     if is_yaml {
-        let read = (text.trim_start().starts_with('{') && !has_surrogates(text))
-            .then(|| Value::from_text(arena, text).ok());
-        return read.flatten().map_or_else(|| parse_yaml(arena, text), Ok);
+        return parse_yaml(arena, text).map_err(|why| {
+            Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
+        });
     }
-    Value::from_text(arena, text).map_err(|error| {
+    Value::from_text(arena, arena.copy_text(text)).map_err(|error| {
         Failure::bad_request(format!("the object provided is unrecognized (must be of type {error})"))
     })
 }
@@ -39,37 +37,17 @@ fn has_surrogates(text: &str) -> bool {
         .any(|rest| matches!(rest.as_bytes(), [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..]))
 }
 
-fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {
-    if is_nested_too_deep(text) {
-        return Err(too_deep());
+/// The object in a text of YAML, or why there is none.
+fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, String> {
+    // JSON is YAML, and mostly what is sent as YAML; but for characters that it writes as two.
+    if text.trim_start().starts_with('{')
+        && !has_surrogates(text)
+        && let Ok(value) = Value::from_text(arena, arena.copy_text(text))
+    {
+        return Ok(value);
     }
-    let value: serde_json::Value = serde_norway::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        // The server's parser reports the line of some mistakes only.
-        let line = error.location().filter(|_| message.starts_with("did not find"));
-        let line = line.map(|location| format!("line {}: ", location.line())).unwrap_or_default();
-        Failure::bad_request(format!(
-            "error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"
-        ))
-    })?;
-    Value::from_text(arena, arena.copy_text(&value.to_string())).map_err(|error| {
-        Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}"))
-    })
-}
-
-/// Whether reading a text takes too long for its brackets: the time grows with the square of their depth.
-fn is_nested_too_deep(text: &str) -> bool {
-    const LIMIT: usize = 5_000;
-    let depths = text.bytes().scan(0_usize, |depth, byte| {
-        match byte {
-            b'[' | b'{' => *depth += 1,
-            b']' | b'}' => *depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        Some(*depth)
-    });
-    depths.max().unwrap_or_default() > LIMIT
+    let document = yaml::read(text).map_err(|error| error.to_string())?;
+    Value::from_text(arena, arena.copy_text(&document.json)).map_err(|error| error.to_string())
 }
 
 /// How deep an object may be. Most parsers of JSON fail at 128 levels, and in lists and in `managedFields` some are added.
@@ -101,14 +79,15 @@ pub(crate) fn parse_object<'a>(
     let unrecognized = |why: &str| {
         unrecognized(kind, &format!("couldn't get version/kind; json parse error: {why}"), text.as_bytes())
     };
-    if is_yaml {
-        return parse(arena, text, true);
-    }
-    let value = parse(arena, text, false).map_err(|failure| {
-        // Read once more for its error.
-        let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
-        error.map_or(failure, |error| unrecognized(&in_go(&error)))
-    })?;
+    let value = if is_yaml {
+        parse_yaml(arena, text).map_err(|why| self::unrecognized(kind, &why, text.as_bytes()))?
+    } else {
+        parse(arena, text, false).map_err(|failure| {
+            // Read once more for its error.
+            let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+            error.map_or(failure, |error| unrecognized(&in_go(&error)))
+        })?
+    };
     let found = match value {
         Value::Map(_) | Value::Null => return Ok(value),
         Value::List(_) => "array",

@@ -393,3 +393,93 @@ async fn a_body_of_brackets_is_refused_at_once() {
     }
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
+
+/// Sends a body of YAML for an object. Shows the code, the warnings, and the response.
+async fn send_yaml(server: &ApiServer, method: &str, uri: &str, yaml: &str) -> (u16, Vec<String>, Value) {
+    let format = if method == "PATCH" { "application/apply-patch+yaml" } else { "application/yaml" };
+    let request = http::Request::builder().method(method).uri(uri).header("content-type", format);
+    let request = request.body(yaml.as_bytes().to_vec().into()).unwrap();
+    let response = server.client().send(request).await.unwrap();
+    let warnings = response.headers().get_all("warning").iter();
+    let warnings = warnings.map(|warning| warning.to_str().unwrap().to_owned()).collect();
+    let code = response.status().as_u16();
+    (code, warnings, serde_json::from_slice(&response.into_body().collect_bytes().await.unwrap()).unwrap())
+}
+
+const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
+const SHOPS: &str = "/apis/example.com/v1/namespaces/default/shops";
+
+#[tokio::test]
+async fn a_key_that_is_twice_in_yaml_is_refused_warned_of_or_passed_over() {
+    let server = server();
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: v\n  a: w\n  b: z\n  b: z\nfoo: 1\n";
+    let shop =
+        "apiVersion: example.com/v1\nkind: Shop\nmetadata: {name: a}\nspec: {shelves: 1,\n  shelves: 2}\n";
+    let json = r#"{"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "a"}, "spec": {"shelves": 1, "shelves": 2}}"#;
+    let repeated = r#"299 - "line 5: key \"shelves\" already set in map""#;
+
+    let (code, _, status) =
+        send_yaml(&server, "POST", &format!("{CONFIGS}?fieldValidation=Strict"), config).await;
+    assert_eq!(
+        (code, status["message"].as_str().unwrap()),
+        (
+            400,
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: yaml: unmarshal errors:\n  \
+             line 6: key \"a\" already set in map\n  line 8: key \"b\" already set in map, unknown field \"foo\""
+        )
+    );
+    for (body, line) in [(shop, 5), (json, 1)] {
+        let (code, _, status) =
+            send_yaml(&server, "PATCH", &format!("{SHOPS}/a?fieldManager=m&fieldValidation=Strict"), body)
+                .await;
+        let message = format!(
+            "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line {line}: key \
+             \"shelves\" already set in map"
+        );
+        assert_eq!((code, status["message"].as_str()), (400, Some(message.as_str())));
+    }
+    let (code, warnings, config) = send_yaml(&server, "POST", CONFIGS, config).await;
+    assert_eq!((code, &config["data"]), (201, &json!({"a": "w", "b": "z"})));
+    let lines = ["line 6: key \\\"a\\\" already set in map", "line 8: key \\\"b\\\" already set in map"];
+    let expected = lines.map(|line| format!("299 - \"{line}\""));
+    assert_eq!(warnings[..2], expected);
+    assert_eq!(warnings[2..], ["299 - \"unknown field \\\"foo\\\"\""]);
+    let apply = format!("{SHOPS}/a?fieldManager=m");
+    let (code, warnings, applied) = send_yaml(&server, "PATCH", &apply, shop).await;
+    assert_eq!((code, &applied["spec"]["shelves"]), (201, &json!(2)));
+    assert_eq!(warnings, [repeated]);
+    let (code, warnings, _) =
+        send_yaml(&server, "PATCH", &format!("{apply}&fieldValidation=Ignore"), shop).await;
+    assert_eq!((code, warnings.len()), (200, 0));
+}
+
+#[tokio::test]
+async fn a_body_of_yaml_means_what_it_does_to_kubernetes() {
+    let server = server();
+    let (code, _, pod) = send_yaml(
+        &server,
+        "POST",
+        "/api/v1/namespaces/default/pods",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  hostNetwork: no\n  containers: [{name: c, image: i}]\n  \
+         volumes: [{name: v, configMap: {name: c, defaultMode: 0644}}]\n---\nkind: Secret\n",
+    )
+    .await;
+    assert_eq!((code, &pod["spec"]["volumes"][0]["configMap"]["defaultMode"]), (201, &json!(420)), "{pod}");
+    for (value, why) in [
+        ("{a: yes}", ".data.a: expected string, got &value.valueUnstructured{Value:true}"),
+        ("{a: .inf}", "error decoding YAML: error converting YAML to JSON: json: unsupported value: +Inf"),
+    ] {
+        let body = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: b}}\ndata: {value}\n");
+        let (_, _, status) = send_yaml(&server, "PATCH", &format!("{CONFIGS}/b?fieldManager=m"), &body).await;
+        assert!(status["message"].as_str().unwrap().ends_with(why), "{status}");
+    }
+    let (code, _, status) = send_yaml(&server, "POST", CONFIGS, "kind: ConfigMap\ndata: {a: .nan}\n").await;
+    assert_eq!(
+        (code, status["message"].as_str().unwrap()),
+        (
+            400,
+            "the object provided is unrecognized (must be of type ConfigMap): json: unsupported value: NaN \
+             (6b696e643a20436f6e6669674d61700a646174613a207b613a202e6e616e ...)"
+        )
+    );
+}

@@ -519,6 +519,7 @@ pub mod server;
 pub mod typed;
 pub mod updater;
 pub mod value;
+pub mod yaml;
 
 pub use arena::Arena;
 pub use release::{Release, ReleaseError};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use baton_apply::LiveObject;
+use baton_merge::yaml;
 use clap::Args;
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::view::quoted;
@@ -58,7 +58,7 @@ pub enum ManifestError {
         /// Which file.
         path: String,
         /// Why.
-        source: serde_norway::Error,
+        source: yaml::Error,
     },
     /// It lacks what every object has.
     #[error("{path}: object {number} has no {member}: an object needs apiVersion, kind and metadata.name")]
@@ -175,8 +175,8 @@ pub(crate) fn of_file(path: &Path) -> Result<Vec<Manifest>, ManifestError> {
 fn of_text(path: &str, text: &str) -> Result<Vec<Manifest>, ManifestError> {
     let invalid = |source| ManifestError::Yaml { path: path.to_owned(), source };
     let mut objects = Vec::new();
-    for document in serde_norway::Deserializer::from_str(text) {
-        match Value::deserialize(document).map_err(invalid)? {
+    for document in yaml::read_all(text).map_err(invalid)? {
+        match document.to().map_err(invalid)? {
             Value::Null => {}
             Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
                 if let Some(Value::Array(items)) = list.remove("items") {
@@ -228,6 +228,13 @@ mod tests {
             ["v1 Secret a", "apps/v1 Deployment b"]
         );
         assert_eq!(read("# nothing\n").unwrap(), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn values_are_what_kubectl_reads() {
+        let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nx: &x {mode: 0644, host: no}\nz: {<<: *x, size: 1_000, a: yes}\n";
+        let object = of_text("pod.yaml", text).unwrap().remove(0).object;
+        assert_eq!(object["z"], serde_json::json!({"mode": 420, "host": false, "size": 1000, "a": true}));
     }
 
     #[test]

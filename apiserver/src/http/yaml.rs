@@ -105,7 +105,7 @@ mod tests {
         });
         let text = document(&value);
         assert!(text.contains("at: \"2026-01-01T00:00:00Z\"\n"), "{text}");
-        let read: Value = serde_norway::from_str(&text).unwrap();
+        let read: Value = baton_merge::yaml::from_str(&text).unwrap();
         assert_eq!(read, value, "{text}");
         assert_eq!(document(&json!("x")), "x\n");
         assert_eq!(document(&json!([{"a": 1}])), "- a: 1\n");

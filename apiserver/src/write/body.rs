@@ -51,24 +51,31 @@ pub(super) fn without_kind<'m>(place: &Place, message: &'m str) -> &'m str {
     message.strip_prefix(&unhandled_kind(place)).unwrap_or(message)
 }
 
-/// The object in a body, and the text in which fields may be twice: none in protobuf.
+/// The text of a body, in which fields may be twice.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'r> {
+    pub(super) text: &'r str,
+    pub(super) is_yaml: bool,
+}
+
+/// The object in a body, and its text: none in protobuf.
 pub(super) fn object<'a, 'r>(
     arena: &'a Arena,
     request: &'r Request,
     place: &Place,
-) -> Result<(Value<'a>, &'r str), Failure> {
+) -> Result<(Value<'a>, Text<'r>), Failure> {
     let kind = kind(place);
     let format = format(request)?;
     if format != Format::Protobuf {
-        let text = text(request)?;
-        return Ok((objects::parse_object(arena, text, format == Format::Yaml, &kind.kind)?, text));
+        let (text, is_yaml) = (text(request)?, format == Format::Yaml);
+        return Ok((objects::parse_object(arena, text, is_yaml, &kind.kind)?, Text { text, is_yaml }));
     }
     if place.resource.is_custom() && *kind == place.resource.gvk {
         let why = "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be \
                    encoded to a protobuf message";
         return Err(unhandled(place, &Failure::bad_request(why)));
     }
-    Ok((objects::parse_protobuf(arena, &request.body, kind)?, ""))
+    Ok((objects::parse_protobuf(arena, &request.body, kind)?, Text { text: "", is_yaml: false }))
 }
 
 /// The options of a deletion.

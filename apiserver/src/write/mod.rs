@@ -15,7 +15,7 @@ pub(crate) use self::{
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 
-use self::{one::Outcome, strict::Strictness};
+use self::{body::Text, one::Outcome, strict::Strictness};
 use crate::{
     actors::rbac,
     definitions,
@@ -160,7 +160,10 @@ fn apply(
              value of type map[string]interface {{}}"
         )));
     }
-    strictness.check(text, &[])?;
+    strictness.check(Text { text, is_yaml: true }, &[]).map_err(|failure| {
+        let said = failure.message.trim_start_matches("strict decoding error: ");
+        Failure::bad_request(format!("error strict decoding YAML: error converting YAML to JSON: {said}"))
+    })?;
     if place.subresource.is_empty() {
         namespaces::check_open(server, place)?;
     }
@@ -199,7 +202,7 @@ fn patch_live(
             _ => format!("error decoding patch: {said}"),
         })
     })?;
-    strictness.check(body::text(request)?, &[])?;
+    strictness.check(Text { text: body::text(request)?, is_yaml: false }, &[])?;
     if request.content_type() == JSON_PATCH {
         strictness.add(patch::unknown_members(&patch).into_iter());
     }
@@ -287,11 +290,12 @@ fn read_new<'a>(
 }
 
 /// Refuses a body without a kind where it needs one: the kind of a custom resource can't be known otherwise.
-fn check_has_kind(place: &Place, object: Value<'_>, text: &str) -> Result<(), Failure> {
+fn check_has_kind(place: &Place, object: Value<'_>, text: Text<'_>) -> Result<(), Failure> {
     let is_missing = object.get("kind").and_then(|kind| kind.as_str()).is_none_or(str::is_empty);
     if !is_missing || !place.resource.is_custom() || place.subresource == "scale" {
         return Ok(());
     }
+    let Text { text, .. } = text;
     Err(objects::unrecognized(
         &place.resource.gvk.kind,
         &format!("Object 'Kind' is missing in '{text}'"),

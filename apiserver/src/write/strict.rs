@@ -8,8 +8,9 @@ use serde::{
     de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, value::Value, yaml};
 
+use super::body::Text;
 use crate::{options::FieldValidation, status::Failure};
 
 /// What is made of such fields, and those that were found.
@@ -25,16 +26,30 @@ impl Strictness {
     }
 
     /// Looks for fields that a body has twice, and takes note of the unknown ones.
-    pub(super) fn check(&self, body: &str, unknown: &[String]) -> Result<(), Failure> {
+    pub(super) fn check(&self, body: Text<'_>, unknown: &[String]) -> Result<(), Failure> {
         if self.validation == FieldValidation::Ignore {
             return Ok(());
         }
         let mut duplicates = Vec::new();
-        // What is no JSON was refused before, or is YAML, which has no duplicates.
-        let _ = Level { way: Way::Root, duplicates: &mut duplicates }
-            .deserialize(&mut serde_json::Deserializer::from_str(body));
-        self.add(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
+        // JSON is YAML, too. Only where it has duplicates their lines are looked for.
+        let json = Level { way: Way::Root, duplicates: &mut duplicates }
+            .deserialize(&mut serde_json::Deserializer::from_str(body.text));
+        if body.is_yaml && (json.is_err() || !duplicates.is_empty()) {
+            self.add_lines(yaml::read(body.text).map(|document| document.duplicates).unwrap_or_default());
+        } else {
+            self.add(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
+        }
         self.note(unknown)
+    }
+
+    /// Takes note of keys that are twice in YAML. Each is a warning of its own, and all are one error.
+    fn add_lines(&self, mut lines: Vec<String>) {
+        if self.validation == FieldValidation::Strict && !lines.is_empty() {
+            lines.insert(0, "yaml: unmarshal errors:".to_owned());
+            self.add([lines.join("\n  ")].into_iter());
+        } else {
+            self.add(lines.into_iter());
+        }
     }
 
     /// Takes note of unknown fields.

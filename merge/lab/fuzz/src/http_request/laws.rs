@@ -165,7 +165,7 @@ fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value
             }
             first.unwrap_or_default()
         }
-        "application/yaml" => serde_norway::from_str(text)
+        "application/yaml" => baton_merge::yaml::from_str(text)
             .unwrap_or_else(|error| panic!("{shown} gets no YAML, {error}: {text}")),
         "text/plain" => return Value::Null,
         other => panic!("{shown} gets {other}"),

@@ -1,0 +1,165 @@
+//! The nodes of a document: what its events describe, before any value has a meaning.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput, Tag, options};
+
+use super::{Error, MAX_DEPTH};
+
+/// A node by its position among [`Nodes`].
+pub(super) type NodeId = usize;
+
+/// The nodes of one document; the first is its root. They refer to each other by position, since aliases make a graph of them.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    all: Vec<Node>,
+    /// By the number that the parser gives to an anchor.
+    anchors: HashMap<usize, NodeId>,
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Counted from one.
+    pub(super) line: usize,
+    pub(super) tag: Option<String>,
+    pub(super) content: Content,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// `plain`: neither quoted nor tagged, so that its text decides on its type.
+    Scalar {
+        text: String,
+        plain: bool,
+    },
+    Sequence(Vec<NodeId>),
+    /// Keys and values in turn.
+    Mapping(Vec<NodeId>),
+    /// With its name, and what it stands for.
+    Alias(String, NodeId),
+}
+
+impl Nodes {
+    pub(super) const ROOT: NodeId = 0;
+
+    pub(super) fn get(&self, id: NodeId) -> &Node {
+        &self.all[id]
+    }
+
+    fn add(&mut self, line: usize, anchor: usize, tag: Option<&Tag>, content: Content) -> NodeId {
+        let id = self.all.len();
+        self.anchors.insert(anchor, id);
+        let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
+        self.all.push(Node { line, tag, content });
+        id
+    }
+
+    fn put_into(&mut self, parent: NodeId, child: NodeId) {
+        if let Content::Sequence(children) | Content::Mapping(children) = &mut self.all[parent].content {
+            children.push(child);
+        }
+    }
+}
+
+/// The events of a text.
+pub(super) struct Events<'a> {
+    text: &'a str,
+    parser: Parser<'a, StrInput<'a>>,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, parser: Parser::new_from_str_with_options(text, as_go()) }
+    }
+
+    /// The nodes of the next document, or none at the end of the text.
+    pub(super) fn document(&mut self) -> Result<Option<Nodes>, Error> {
+        let mut nodes = Nodes::default();
+        // The sequences and mappings that the next node is inside of.
+        let mut open: Vec<NodeId> = Vec::new();
+        while let Some(event) = self.parser.next_event() {
+            let (event, span) = event
+                .map_err(|error| Error::Yaml(format!("line {}: {}", error.marker().line(), error.info())))?;
+            let (id, is_open) = match &event {
+                Event::StreamEnd => break,
+                Event::DocumentEnd => return Ok(Some(nodes)),
+                Event::SequenceEnd | Event::MappingEnd => {
+                    open.pop();
+                    continue;
+                }
+                _ => match self.node(&mut nodes, &event, span)? {
+                    Some(node) => node,
+                    None => continue,
+                },
+            };
+            if let Some(parent) = open.last() {
+                nodes.put_into(*parent, id);
+            }
+            if is_open {
+                open.push(id);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The node that an event begins, and whether others go into it.
+    fn node(
+        &self,
+        nodes: &mut Nodes,
+        event: &Event<'_>,
+        span: Span,
+    ) -> Result<Option<(NodeId, bool)>, Error> {
+        let line = span.start.line();
+        Ok(Some(match event {
+            Event::Alias(anchor) => {
+                let name = span.slice(self.text).unwrap_or_default().trim_start_matches('*');
+                let Some(of) = nodes.anchors.get(anchor).copied() else { return Ok(None) };
+                (nodes.add(line, 0, None, Content::Alias(name.to_owned(), of)), false)
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_quoted = *style == ScalarStyle::DoubleQuoted;
+                if is_quoted && span.slice(self.text).is_some_and(has_surrogates) {
+                    return Err(Error::yaml("found invalid Unicode character escape code"));
+                }
+                let tag = tag.as_deref();
+                // The tag that says nothing but "not specific".
+                let is_open = tag.is_some_and(|tag| tag.handle() == "!" && tag.suffix().is_empty());
+                let plain = is_open || (tag.is_none() && *style == ScalarStyle::Plain);
+                let content = Content::Scalar { text: text.to_string(), plain };
+                (nodes.add(line, *anchor, tag.filter(|_| !is_open), content), false)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                (nodes.add(line, *anchor, tag.as_deref(), Content::Sequence(Vec::new())), true)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                (nodes.add(line, *anchor, tag.as_deref(), Content::Mapping(Vec::new())), true)
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Whether quoted text has an escape such as `\ud83d`, one half of a character. JSON needs both; YAML has none.
+fn has_surrogates(quoted: &str) -> bool {
+    let mut letters = quoted.chars();
+    while let Some(letter) = letters.next() {
+        // What a backslash escapes begins no other escape.
+        if letter == '\\' && letters.next() == Some('u') {
+            let digits = letters.as_str().get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            if digits.is_some_and(|code| (0xd800..0xe000).contains(&code)) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// What makes the parser read as the Go library, where YAML 1.2 or its test suite has it otherwise.
+fn as_go() -> Options {
+    options! {
+        bom_inside_document_as_content: true,
+        block_scalar_eof_without_line_feed: true,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    }
+}
