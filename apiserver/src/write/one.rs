@@ -170,6 +170,9 @@ impl<'s> OneWrite<'s> {
             let (group, kind) = (&resource.stored_as.group, &resource.stored_as.kind);
             return Err(Failure::invalid(group, kind, &self.place.name, &findings.errors));
         }
+        if old.is_none() {
+            self.server.actors.report_missing(resource);
+        }
         // Held until the object is stored.
         let _admitted = actors::admit(self.server, self.place, stored.object, old)?;
         stored.object = objects::without_nulls(arena, resource, stored.object);
