@@ -87,6 +87,7 @@ mod namespaces;
 mod objects;
 mod options;
 mod patch;
+mod pod_security;
 mod priorities;
 mod read;
 mod registry;
