@@ -123,7 +123,9 @@ impl ApiServer {
         Pods::new(&self.server.actors.settings)
     }
 
-    /// How busy the pods of a workload are, for a server with [`Actor::Autoscaler`]. Without a load there are no metrics.
+    /// How busy the pods of a workload are, for a server with [`Actor::Autoscaler`]. Without a load there are no metrics, nor
+    /// are there without pods that run, which takes [`Actor::Pods`] or a status that the test writes. The condition
+    /// `ScalingActive` says what is missing.
     ///
     /// ```
     /// # #[tokio::main]

@@ -1,12 +1,19 @@
-//! The class that a new claim or ingress gets if it names none. After `plugin/pkg/admission/storage/storageclass/setdefault` and
-//! `plugin/pkg/admission/network/defaultingressclass`.
+//! The class that a new claim or ingress gets if it names none, and whether a claim's class lets it grow. After
+//! `plugin/pkg/admission/storage/storageclass/setdefault`, `plugin/pkg/admission/network/defaultingressclass` and
+//! `plugin/pkg/admission/storage/persistentvolume/resize`.
 
 use std::cmp::Reverse;
 
 use baton_merge::{Arena, value::Value};
 use serde_json::Value as Json;
 
-use crate::{registry::Resource, server::Server, store::Range};
+use crate::{
+    kinds::Quantity,
+    registry::Resource,
+    server::{Place, Server},
+    status::Failure,
+    store::{Key, Range},
+};
 
 /// How objects of a kind name their class.
 struct Rule {
@@ -59,6 +66,48 @@ pub(crate) fn given<'a>(
         }
         None => object,
     }
+}
+
+/// Refuses a larger claim, unless it is bound and its class expands volumes.
+pub(crate) fn check_growth(
+    server: &Server,
+    place: &Place,
+    new: Value<'_>,
+    old: Value<'_>,
+) -> Result<(), Failure> {
+    if !place.resource.is("", "PersistentVolumeClaim") || !place.subresource.is_empty() {
+        return Ok(());
+    }
+    let size = |claim: Value<'_>| {
+        let size = claim.at(&["spec", "resources", "requests", "storage"]);
+        size.and_then(|size| size.as_str().and_then(Quantity::read)).unwrap_or(Quantity(0))
+    };
+    if size(new) <= size(old) {
+        return Ok(());
+    }
+    let refused = |why| Err(Failure::forbidden(&place.resource, &place.name, why));
+    if old.at(&["status", "phase"]).and_then(|phase| phase.as_str()) != Some("Bound") {
+        return refused("Only bound persistent volume claims can be expanded");
+    }
+    let [claims, _] = &RULES;
+    let class_of = |claim: Value<'_>| {
+        let named = claim.at(&["metadata", "annotations", claims.annotation]);
+        named
+            .or_else(|| claim.at(&["spec", claims.field]))
+            .and_then(|class| class.as_str().map(str::to_owned))
+    };
+    let class = class_of(new).filter(|class| class_of(old).as_ref() == Some(class));
+    let expands = class.is_some_and(|name| {
+        let class = server.store.get(claims.classes, &Key { namespace: String::new(), name });
+        let class = class.and_then(|record| serde_json::from_str::<Json>(record.text()).ok());
+        class.is_some_and(|class| class["allowVolumeExpansion"] == true)
+    });
+    if expands {
+        return Ok(());
+    }
+    refused(
+        "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
+    )
 }
 
 /// Of several, the newest.

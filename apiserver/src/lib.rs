@@ -56,8 +56,9 @@
 //!   and served in both of their API versions.
 //! - Custom resources from their Rust type ([`Builder::crd`]) or from YAML ([`Builder::load`]): structural schemas, pruning,
 //!   defaults, several versions, printer columns, CEL rules.
-//! - [Actors](Actor), if a test asks for them: garbage collection, namespace deletion, Deployments that roll out, an autoscaler
-//!   under a [load](Load), disruption budgets, quotas, RBAC.
+//! - [Actors](Actor), if a test asks for them: garbage collection, namespace deletion, Deployments and StatefulSets that roll out,
+//!   pods, claims and volumes, an autoscaler under a [load](Load), disruption budgets, quotas, RBAC. The first
+//!   object of a kind that no actor works on is reported on standard error.
 //! - [Faults](faults): a lost response, a connection that is cut, a response of the test's choice, for exactly the request that the
 //!   test is about.
 //!
@@ -86,6 +87,7 @@ mod namespaces;
 mod objects;
 mod options;
 mod patch;
+mod pod_security;
 mod priorities;
 mod read;
 mod registry;

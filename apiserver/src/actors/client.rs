@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     Pass,
-    object::{name, namespace, text, uid},
+    object::{items, name, namespace, text, uid},
 };
 use crate::{
     http::Request,
@@ -124,10 +124,26 @@ impl Pass<'_> {
         self.request(Method::PATCH, path, "application/merge-patch+json", &body)
     }
 
+    pub(super) fn remove_finalizer(&self, object: &Value, finalizer: &str) -> Result<Value, Refused> {
+        let others = items(object, "/metadata/finalizers").iter().filter(|own| *own != finalizer);
+        let others: Vec<_> = others.collect();
+        self.patch_metadata(object, json!({"finalizers": others}))
+    }
+
     pub(super) fn patch_status(&self, object: &Value, status: &Value) -> Result<Value, Refused> {
         let path = self.path(object, name(object), "status");
         let body = json!({"metadata": {"uid": uid(object)}, "status": status});
         self.request(Method::PATCH, path, "application/strategic-merge-patch+json", &body)
+    }
+
+    /// Binds a pod to a node.
+    pub(super) fn bind(&self, pod: &Value, node: &str) -> Result<Value, Refused> {
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": name(pod), "uid": uid(pod)}, "target": {"kind": "Node", "name": node},
+        });
+        let path = self.path(pod, name(pod), "binding");
+        self.request(Method::POST, path, "application/json", &binding)
     }
 
     /// Deletes an object, if it is still the one that was read.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Controller, Pass,
     client::resource_of,
-    object::{has_finalizer, is_deleted, items, name, namespace, owners, text, uid},
+    object::{has_finalizer, is_deleted, name, namespace, owners, text, uid},
     view::Object,
 };
 const ORPHAN: &str = "orphan";
@@ -90,9 +90,7 @@ fn keep_owners(pass: &mut Pass<'_>, object: &Value, keeps: impl Fn(&Value) -> bo
 }
 
 fn remove_finalizer(pass: &mut Pass<'_>, object: &Value, finalizer: &str) {
-    let others = items(object, "/metadata/finalizers").iter().filter(|own| *own != finalizer);
-    let others: Vec<_> = others.collect();
-    if pass.patch_metadata(object, json!({"finalizers": others})).is_err() {
+    if pass.remove_finalizer(object, finalizer).is_err() {
         pass.retry();
     }
 }

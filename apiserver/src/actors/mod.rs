@@ -5,9 +5,11 @@
 
 mod autoscaler;
 mod budgets;
+mod claims;
 mod client;
 mod deployments;
 mod garbage;
+mod missing;
 mod namespaces;
 pub(crate) mod object;
 mod pods;
@@ -15,6 +17,7 @@ mod quotas;
 pub(crate) mod rbac;
 mod settings;
 mod settled;
+mod stateful_sets;
 mod view;
 
 use std::{
@@ -46,6 +49,9 @@ pub enum Actor {
     AccessControl,
     /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
     Autoscaler,
+    /// Gives PersistentVolumeClaims their volumes, and lets both go that nothing uses any more. A claim without a class gets
+    /// a volume as in a cluster with a default class; one of a class that isn't there stays pending.
+    Claims,
     /// Makes the ReplicaSets of Deployments and the pods of ReplicaSets, and writes their status.
     Deployments,
     /// Writes the status of PodDisruptionBudgets, which evictions go by.
@@ -54,10 +60,13 @@ pub enum Actor {
     GarbageCollector,
     /// Empties namespaces that are deleted.
     Namespaces,
-    /// Lets pods run and become [ready](Pods), and ends those that are deleted.
+    /// Binds pods to a node, lets them run and become [ready](Pods), and ends those that are deleted. With the claims' actor,
+    /// pods wait for their claims.
     Pods,
     /// Refuses what a ResourceQuota has no room for, and writes the status of quotas.
     Quotas,
+    /// Makes the pods and claims of StatefulSets, one after another, and writes their status.
+    StatefulSets,
 }
 
 /// A text that names no actor.
@@ -66,15 +75,17 @@ pub enum Actor {
 pub struct UnknownActor(String);
 
 impl Actor {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::AccessControl,
         Self::Autoscaler,
+        Self::Claims,
         Self::Deployments,
         Self::DisruptionBudgets,
         Self::GarbageCollector,
         Self::Namespaces,
         Self::Pods,
         Self::Quotas,
+        Self::StatefulSets,
     ];
 
     /// All there are.
@@ -87,12 +98,14 @@ impl Actor {
         match self {
             Self::AccessControl => "access-control",
             Self::Autoscaler => "autoscaler",
+            Self::Claims => "claims",
             Self::Deployments => "deployments",
             Self::DisruptionBudgets => "disruption-budgets",
             Self::GarbageCollector => "garbage-collector",
             Self::Namespaces => "namespaces",
             Self::Pods => "pods",
             Self::Quotas => "quotas",
+            Self::StatefulSets => "stateful-sets",
         }
     }
 
@@ -130,13 +143,19 @@ pub(crate) struct Actors {
     pub(crate) settings: watch::Sender<Settings>,
     /// Held while a write is weighed against the quotas and stored.
     quotas: Mutex<()>,
+    reported: missing::Reported,
 }
 
 impl Actors {
     pub(crate) fn new(mut playing: Vec<Actor>) -> Self {
         playing.sort();
         playing.dedup();
-        Self { playing, settings: watch::Sender::default(), quotas: Mutex::default() }
+        Self {
+            playing,
+            settings: watch::Sender::default(),
+            quotas: Mutex::default(),
+            reported: Mutex::default(),
+        }
     }
 
     pub(crate) fn play(&self, actor: Actor) -> bool {
@@ -153,12 +172,14 @@ fn controller(actor: Actor) -> Box<dyn Controller> {
     match actor {
         Actor::AccessControl => Box::new(rbac::Aggregation),
         Actor::Autoscaler => Box::new(autoscaler::Autoscaler::default()),
+        Actor::Claims => Box::new(claims::Claims),
         Actor::Deployments => Box::new(deployments::Deployments::default()),
         Actor::DisruptionBudgets => Box::new(budgets::DisruptionBudgets),
         Actor::GarbageCollector => Box::new(garbage::GarbageCollector),
         Actor::Namespaces => Box::new(namespaces::Namespaces),
         Actor::Pods => Box::new(pods::Kubelet::default()),
         Actor::Quotas => Box::new(quotas::Quotas),
+        Actor::StatefulSets => Box::new(stateful_sets::StatefulSets::default()),
     }
 }
 

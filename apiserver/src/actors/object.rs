@@ -118,6 +118,25 @@ pub(crate) fn is_active(pod: &Value) -> bool {
     !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed") && !is_deleted(pod)
 }
 
+/// The names of the claims that a pod uses.
+pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
+    items(pod, "/spec/volumes").iter().filter_map(|volume| match volume.get("ephemeral") {
+        Some(_) => Some(format!("{}-{}", name(pod), text(volume, "/name"))),
+        None => volume["persistentVolumeClaim"]["claimName"].as_str().map(str::to_owned),
+    })
+}
+
+/// A pod of an owner's template, without a name.
+pub(super) fn pod_of(owner: &Value, template: &Value) -> Value {
+    let mut metadata = json!({"namespace": namespace(owner), "ownerReferences": [reference_to(owner)]});
+    for part in ["labels", "annotations", "finalizers"] {
+        if let Some(value) = template["metadata"].get(part) {
+            metadata[part] = value.clone();
+        }
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+}
+
 /// A time as objects have it.
 pub(super) fn time(now: Timestamp) -> Value {
     types::second_time(now).into()

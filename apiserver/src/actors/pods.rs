@@ -1,4 +1,5 @@
-//! The kubelets: pods run as soon as they are there, become ready when a test says so, and end when they are deleted.
+//! The scheduler and the kubelet of one node: pods are bound to it unless something holds them back, run at once, become ready when a
+//! test says so, and end within their grace period when they are deleted. The node is only a name: no object stands for it.
 
 use std::collections::HashMap;
 
@@ -6,10 +7,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    Controller, Pass, Readiness,
-    object::{int, is_active, is_deleted, is_ready, items, text, time, uid},
+    Actor, Controller, Pass, Readiness,
+    object::{
+        self, claims_of, int, is_active, is_deleted, is_ready, items, name, namespace, text, time, uid,
+    },
     settled::note,
+    view::Object,
 };
+
+/// The node of all pods that no client binds.
+const NODE: &str = "node";
 
 #[derive(Default)]
 pub(super) struct Kubelet {
@@ -27,9 +34,14 @@ impl Controller for Kubelet {
     fn act(&mut self, pass: &mut Pass<'_>) {
         let pods = pass.list("", "pods");
         note(&mut self.since, &pods, pass.now);
+        // Without their actor, claims are never bound, and pods don't wait for them.
+        let waits = pass.server.actors.play(Actor::Claims);
+        let claims = if waits { Some(pass.list("", "persistentvolumeclaims")) } else { None };
         for pod in &pods {
             if is_deleted(pod) {
                 end(pass, pod);
+            } else if is_active(pod) && text(pod, "/spec/nodeName").is_empty() {
+                schedule(pass, pod, claims.as_deref());
             } else if is_active(pod) {
                 self.run(pass, pod);
             }
@@ -37,7 +49,49 @@ impl Controller for Kubelet {
     }
 }
 
-/// Ends a pod whose containers were asked to stop.
+/// Binds a pod to the node, unless it is gated, another scheduler's, or waits for a claim.
+fn schedule(pass: &mut Pass<'_>, pod: &Value, claims: Option<&[Object]>) {
+    let is_gated = !items(pod, "/spec/schedulingGates").is_empty();
+    if is_gated || text(pod, "/spec/schedulerName") != "default-scheduler" {
+        return;
+    }
+    let obstacle = claims.and_then(|claims| claims_of(pod).find_map(|name| obstacle(pod, &name, claims)));
+    let done = match obstacle {
+        Some(obstacle) => {
+            // The text of the scheduler, to its end.
+            let message = format!("0/1 nodes are available: {obstacle}. not found");
+            if object::condition(pod, "PodScheduled").is_some_and(|live| live["message"] == message.as_str())
+            {
+                return;
+            }
+            let condition = json!({
+                "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+                "lastProbeTime": null, "lastTransitionTime": time(pass.server.now()),
+                "observedGeneration": int(pod, "/metadata/generation"),
+            });
+            pass.patch_status(pod, &json!({"conditions": [condition]}))
+        }
+        None => pass.bind(pod, NODE),
+    };
+    if done.is_err() {
+        pass.retry();
+    }
+}
+
+/// Why a claim keeps a pod from its node.
+fn obstacle(pod: &Value, claim: &str, claims: &[Object]) -> Option<String> {
+    let live = claims.iter().find(|live| name(live) == claim && namespace(live) == namespace(pod));
+    match live {
+        None => Some(format!("persistentvolumeclaim {claim:?} not found")),
+        Some(live) if is_deleted(live) => Some(format!("persistentvolumeclaim {claim:?} is being deleted")),
+        Some(live) if text(live, "/status/phase") != "Bound" => {
+            Some("pod has unbound immediate PersistentVolumeClaims".to_owned())
+        }
+        Some(_) => None,
+    }
+}
+
+/// Confirms that the containers of a deleted pod have stopped.
 fn end(pass: &mut Pass<'_>, pod: &Value) {
     if int(pod, "/metadata/deletionGracePeriodSeconds") > 0
         && pass.delete(pod, json!({"gracePeriodSeconds": 0})).is_err()
@@ -79,7 +133,7 @@ impl Kubelet {
                 "lastProbeTime": null, "lastTransitionTime": now,
             });
             condition["observedGeneration"] = int(pod, "/metadata/generation").into();
-            if holds && super::object::condition(pod, kind).is_some() {
+            if holds && object::condition(pod, kind).is_some() {
                 condition["reason"] = Value::Null;
                 condition["message"] = Value::Null;
             } else if !holds {
@@ -97,8 +151,7 @@ impl Kubelet {
             ("PodScheduled", true),
         ];
         // Those that hold already do so since they began to.
-        let holds =
-            |kind: &str| super::object::condition(pod, kind).is_some_and(|own| own["status"] == "True");
+        let holds = |kind: &str| object::condition(pod, kind).is_some_and(|own| own["status"] == "True");
         let changed = conditions.into_iter().filter(|(kind, _)| !holds(kind));
         let conditions: Vec<_> = changed.map(|(kind, holds)| condition(kind, holds)).collect();
         let containers: Vec<_> = items(pod, "/spec/containers")

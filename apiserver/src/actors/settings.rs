@@ -27,7 +27,8 @@ pub enum Readiness {
 pub enum Load {
     /// All pods together use so many thousandths of a processor, however many they are.
     Millicores(u32),
-    /// Each pod uses so many percent of what it requests, however many they are.
+    /// Each pod uses so many percent of the CPU that it requests, however many they are. A container without a request has no
+    /// such usage, and the target isn't scaled.
     Percent(u32),
 }
 

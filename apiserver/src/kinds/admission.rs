@@ -29,6 +29,9 @@ pub(super) fn admit<'a>(
         ("", "Node", None) => with_taint(arena, new),
         ("", "PersistentVolume", None) => with_finalizer(arena, new, "kubernetes.io/pv-protection"),
         ("", "PersistentVolumeClaim", None) => with_finalizer(arena, new, "kubernetes.io/pvc-protection"),
+        ("storage.k8s.io", "VolumeAttributesClass", None) => {
+            with_finalizer(arena, new, "kubernetes.io/vac-protection")
+        }
         _ => new,
     }
 }

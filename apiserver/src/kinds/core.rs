@@ -156,7 +156,9 @@ pub(super) fn namespace(check: &mut Check<'_>) {
         let (mut errors, mut old) = (Errors::new(), Errors::new());
         check_pod_security(&check.new.at(&["metadata", "labels"]), &mut errors);
         check_pod_security(&check.old_at(&["metadata", "labels"]), &mut old);
-        check.errors.extend(errors.into_iter().filter(|_| old.is_empty()));
+        if old.is_empty() || errors != old {
+            check.errors.extend(errors);
+        }
     }
 }
 

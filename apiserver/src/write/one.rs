@@ -18,7 +18,7 @@ use crate::{
     field::{FieldError, FieldPath},
     kinds, metadata, objects,
     options::{self, WriteOptions},
-    priorities,
+    pod_security, priorities,
     registry::Resource,
     scale,
     server::{Place, Server},
@@ -165,10 +165,16 @@ impl<'s> OneWrite<'s> {
             stored.changed |= old.is_none_or(|old| !same_but_for_owners(arena, old, object));
             stored.object = object;
         }
-        let findings = objects::validate(resource, &self.place.subresource, stored.object, old);
+        let mut findings = objects::validate(resource, &self.place.subresource, stored.object, old);
         if !findings.errors.is_empty() {
             let (group, kind) = (&resource.stored_as.group, &resource.stored_as.kind);
             return Err(Failure::invalid(group, kind, &self.place.name, &findings.errors));
+        }
+        findings.warnings.extend(pod_security::admit(self.server, self.place, stored.object, old)?);
+        if let Some(old) = old {
+            classes::check_growth(self.server, self.place, stored.object, old)?;
+        } else {
+            self.server.actors.report_missing(resource);
         }
         // Held until the object is stored.
         let _admitted = actors::admit(self.server, self.place, stored.object, old)?;

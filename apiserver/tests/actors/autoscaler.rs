@@ -8,7 +8,7 @@ use std::{
 use baton_apiserver::{Actor, ApiServer, Load};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, pass, says};
+use crate::cluster::{Cluster, PODS, pass, pod, says};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";
 const AUTOSCALERS: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
@@ -117,6 +117,17 @@ async fn a_target_is_scaled_to_its_load_through_its_scale() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_load_within_a_tenth_of_the_target_scales_nothing() {
+    let cluster = cluster(2, json!(null)).await;
+    cluster.server.set_load("default", "Deployment", "web", Load::Percent(54));
+    cluster.settle().await;
+    assert_eq!(replicas(&cluster).await, 2);
+    cluster.server.set_load("default", "Deployment", "web", Load::Percent(56));
+    cluster.settle().await;
+    assert_eq!(replicas(&cluster).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_target_grows_at_most_to_its_maximum_and_shrinks_late() {
     let cluster = cluster(4, json!(null)).await;
     cluster.server.set_load("default", "Deployment", "web", Load::Percent(100));
@@ -160,6 +171,7 @@ async fn policies_limit_how_fast_a_target_changes() {
     assert_eq!(replicas(&cluster).await, 4);
 }
 
+const WIDGET: &str = "/apis/example.com/v1/namespaces/default/widgets/web";
 const WIDGETS: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -188,13 +200,11 @@ spec: {replicas: 2}
 status: {replicas: 2, selector: app=web}
 ";
 
-#[tokio::test(start_paused = true)]
-async fn a_custom_resource_is_scaled_though_no_actor_plays_its_pods() {
-    let cluster = Cluster::with([Actor::Autoscaler]);
+async fn widget_with_autoscaler() -> Cluster {
+    let cluster = Cluster::with([Actor::Autoscaler, Actor::Pods]);
     cluster.server.load(WIDGETS).unwrap();
-    let widget = "/apis/example.com/v1/namespaces/default/widgets/web";
     let status = json!({"status": {"replicas": 2, "selector": "app=web"}});
-    cluster.patch(&format!("{widget}/status"), status).await;
+    cluster.patch(&format!("{WIDGET}/status"), status).await;
     let autoscaler = json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
         "spec": {
@@ -205,7 +215,51 @@ async fn a_custom_resource_is_scaled_though_no_actor_plays_its_pods() {
     cluster.post(AUTOSCALERS, autoscaler).await;
     cluster.server.set_load("default", "Widget", "web", Load::Percent(120));
     cluster.settle().await;
-    assert_eq!(cluster.get(widget).await["spec"]["replicas"], 3);
+    cluster
+}
+
+/// Makes pods of the widget, and returns why it isn't scaled.
+async fn unscaled_with(pods: impl IntoIterator<Item = Value>) -> String {
+    let cluster = widget_with_autoscaler().await;
+    for mut pod in pods {
+        pod["metadata"]["labels"] = json!({"app": "web"});
+        cluster.post(PODS, pod).await;
+    }
+    pass(Duration::from_secs(20)).await;
+    let autoscaler = cluster.get(AUTOSCALER).await;
+    assert_eq!(cluster.get(WIDGET).await["spec"]["replicas"], 2, "{}", autoscaler["status"]);
+    let [status, reason, message] = says(&autoscaler, "ScalingActive");
+    assert_eq!([status, reason], ["False", "FailedGetResourceMetric"], "{message}");
+    message.rsplit("failed to get cpu utilization: ").next().unwrap().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_resource_is_scaled_by_its_pods() {
+    let cluster = widget_with_autoscaler().await;
+    for name in ["web-0", "web-1"] {
+        let mut pod = pod(name, "100m");
+        pod["metadata"]["labels"] = json!({"app": "web"});
+        cluster.post(PODS, pod).await;
+    }
+    pass(Duration::from_secs(20)).await;
+    assert_eq!(cluster.get(WIDGET).await["spec"]["replicas"], 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_isnt_scaled_without_pods_that_run_and_request_cpu() {
+    let none = "unable to get metrics for resource cpu: no metrics returned from resource metrics API";
+    assert_eq!(unscaled_with([]).await, none);
+    let mut gated = pod("gated", "1");
+    gated["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+    assert_eq!(unscaled_with([gated]).await, none);
+    let mut silent = pod("silent", "1");
+    silent["spec"]["containers"][0]["resources"] = json!({});
+    let missing = "missing request for cpu in container app of Pod silent";
+    assert_eq!(unscaled_with([silent.clone(), pod("web", "1")]).await, missing);
+    silent["spec"]["resources"] = json!({"requests": {"memory": "1Gi"}});
+    let missing = "missing pod-level request for cpu in Pod silent";
+    assert_eq!(unscaled_with([silent]).await, missing);
+    assert_eq!(unscaled_with([pod("idle", "0")]).await, "no metrics returned matched known pods");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,10 @@ use baton_apiserver::{Actor, ApiServer, StartError};
 
 use serde_json::json;
 
-use crate::cluster::{Cluster, PODS, pass, pod};
+use crate::{
+    cluster::{Cluster, PODS, pass, pod},
+    stateful_sets,
+};
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_when_a_server_is_dropped() {
@@ -48,8 +51,9 @@ async fn a_cluster_comes_to_rest() {
         "spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
     });
     cluster.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget).await;
+    cluster.post(stateful_sets::SETS, stateful_sets::set(2)).await;
     pass(Duration::from_secs(1)).await;
-    assert_eq!(cluster.items(PODS).await.len(), 2);
+    assert_eq!(cluster.items(PODS).await.len(), 4);
     let budget = cluster.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/web").await;
     assert_eq!(budget["status"]["expectedPods"], 2);
     let version = async || cluster.get(PODS).await["metadata"]["resourceVersion"].clone();

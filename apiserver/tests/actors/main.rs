@@ -4,6 +4,7 @@
 mod access;
 mod autoscaler;
 mod budgets;
+mod claims;
 mod cluster;
 mod deployments;
 mod garbage;
@@ -11,3 +12,4 @@ mod life;
 mod namespaces;
 mod pods;
 mod quotas;
+mod stateful_sets;

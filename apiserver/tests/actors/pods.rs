@@ -42,13 +42,38 @@ async fn pods_become_ready_when_a_test_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_on_a_node_ends_when_it_is_deleted() {
+async fn a_running_pod_is_on_a_node_and_ends_there() {
     let cluster = Cluster::with([Actor::Pods]);
-    let mut placed = pod("web", "1");
-    placed["spec"]["nodeName"] = "node".into();
-    cluster.post(PODS, placed).await;
+    cluster.post(PODS, pod("web", "1")).await;
+    cluster.settle().await;
+    assert_eq!(cluster.get(&format!("{PODS}/web")).await["spec"]["nodeName"], "node");
     let deleted = cluster.delete(&format!("{PODS}/web"), Value::Null).await;
     assert_eq!(deleted["metadata"]["deletionGracePeriodSeconds"], json!(30));
     cluster.settle().await;
     assert!(!cluster.is_there(&format!("{PODS}/web")).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gated_pods_and_those_of_another_scheduler_wait() {
+    let cluster = Cluster::with([Actor::Pods]);
+    let mut gated = pod("gated", "1");
+    gated["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+    let mut others = pod("others", "1");
+    others["spec"]["schedulerName"] = "other".into();
+    cluster.post(PODS, gated).await;
+    cluster.post(PODS, others).await;
+    let phases = async || {
+        cluster.settle().await;
+        let pods = cluster.items(PODS).await;
+        pods.iter().map(|pod| pod["status"]["phase"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(phases().await, ["Pending", "Pending"]);
+    cluster.patch(&format!("{PODS}/gated"), json!({"spec": {"schedulingGates": null}})).await;
+    let binding = json!({
+        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "others"},
+        "target": {"kind": "Node", "name": "far"},
+    });
+    cluster.post(&format!("{PODS}/others/binding"), binding).await;
+    assert_eq!(phases().await, ["Running", "Running"]);
+    assert_eq!(says(&cluster.get(&format!("{PODS}/gated")).await, "PodScheduled"), ["True", "", ""]);
 }

@@ -1,7 +1,12 @@
 //! The parts that the server inside the process lacks, each with requests that show its behaviour instead.
 
+use std::process::Command;
+
 use baton_apiserver::ApiServer;
-use baton_testbed::raw::Request;
+use baton_testbed::{
+    assets::{Assets, Program},
+    raw::Request,
+};
 
 /// A missing part of the real server.
 pub(super) struct Absent {
@@ -46,8 +51,8 @@ macro_rules! absent {
 
 /// All of them.
 pub(super) const ABSENT: &[Absent] = absent! {
-    "authentication, admission and conversion webhooks, `ValidatingAdmissionPolicy`",
-    "they can be stored, without effect": [
+    "authentication, conversion webhooks, the admission plugins MutatingAdmissionPolicy, MutatingAdmissionWebhook, \
+     ValidatingAdmissionPolicy and ValidatingAdmissionWebhook", "webhooks and policies can be stored, without effect": [
         post(
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
             r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"no"},
@@ -69,17 +74,41 @@ pub(super) const ABSENT: &[Absent] = absent! {
             201, "nobody",
         ),
     ];
+    "the admission plugins NodeDeclaredFeatureValidator, PodResizeValidator and PodTopologyLabels",
+    "pods are bound and resized without regard to their node, and don't get its labels": [
+        post(
+            "/api/v1/nodes",
+            r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","labels":{"topology.kubernetes.io/zone":"a"}}}"#,
+            201, "topology",
+        ),
+        post(
+            "/api/v1/namespaces/default/pods",
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"placed"},"spec":{"nodeName":"n",
+                "containers":[{"name":"web","image":"web"}]}}"#,
+            201, r#""nodeName":"n""#,
+        ),
+        get("/api/v1/namespaces/default/pods?labelSelector=topology.kubernetes.io/zone", 200, r#""items":[]"#),
+    ];
+    "the admission plugins CertificateApproval, CertificateSigning, CertificateSubjectRestriction and ClusterTrustBundleAttest",
+    "whoever may write a request for a certificate may ask for any, and approve and sign it": [
+        post(
+            "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+            r#"{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"any"},
+                "spec":{"request":"eA==","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}}"#,
+            201, "doesn't play the defaults and the validation of certificatesigningrequests",
+        ),
+    ];
     "controllers and nodes",
-    "actors, if a test asks for them: garbage collection, namespace deletion, Deployments, pods, an autoscaler, disruption \
-     budgets, quotas, RBAC": [
+    "actors, if a test asks for them: garbage collection, namespace deletion, Deployments, StatefulSets, pods, claims and volumes, \
+     an autoscaler, disruption budgets, quotas, RBAC": [
         post(
             "/api/v1/namespaces/default/pods",
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"web","image":"web"}]}}"#,
             201, r#""phase":"Pending""#,
         ),
-        get("/api/v1/nodes", 200, r#""items":[]"#),
+        get("/api/v1/nodes?fieldSelector=metadata.name!=n", 200, r#""items":[]"#),
     ];
-    "StatefulSets, DaemonSets, Jobs, EndpointSlices, Events of controllers", "no controller works on them": [
+    "DaemonSets, Jobs, EndpointSlices, Events of controllers", "no controller works on them": [
         post(
             "/apis/batch/v1/namespaces/default/jobs",
             r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"web"},"spec":{"template":
@@ -151,7 +180,8 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get("/openapi/v2", 200, r#""paths":{}"#),
         get("/openapi/v2", 200, r#""io.k8s.api.core.v1.Pod":{"#),
     ];
-    "what LimitRanges, RuntimeClasses and ServiceAccounts do to new pods", "pods are stored without these changes": [
+    "the admission plugin LimitRanger, and what RuntimeClasses and ServiceAccounts do to new pods",
+    "pods are stored without these changes": [
         post(
             "/api/v1/namespaces/kube-public/limitranges",
             r#"{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"small"},"spec":{"limits":[{"type":"Container",
@@ -193,4 +223,40 @@ async fn absent_parts_behave_as_listed() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The admission plugins that a server has by default and that are played here.
+const PLAYED: [&str; 10] = [
+    "DefaultIngressClass",
+    "DefaultStorageClass",
+    "DefaultTolerationSeconds",
+    "NamespaceLifecycle",
+    "PersistentVolumeClaimResize",
+    "PodSecurity",
+    "Priority",
+    "ResourceQuota",
+    "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
+];
+
+/// Those that do nothing, as their features are off by default.
+const OFF: [&str; 3] = ["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
+
+#[test]
+#[ignore = "asks the real kube-apiserver for its plugins"]
+fn a_default_admission_plugin_is_played_or_listed_as_absent() {
+    let program = Assets::locate(&[Program::ApiServer]).unwrap().path(Program::ApiServer);
+    let help = Command::new(program).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let (_, rest) = help.split_once("in addition to default enabled ones (").unwrap();
+    let (plugins, _) = rest.split_once(')').unwrap();
+    let is_known = |plugin: &str| {
+        let is_listed = |what: &str| what.contains("admission plugin") && what.contains(plugin);
+        PLAYED.contains(&plugin)
+            || OFF.contains(&plugin)
+            || ABSENT.iter().any(|absent| is_listed(absent.what))
+    };
+    let unknown: Vec<_> = plugins.split(',').map(str::trim).filter(|plugin| !is_known(plugin)).collect();
+    assert!(plugins.contains("PodSecurity"), "{plugins}");
+    assert!(unknown.is_empty(), "{unknown:?}");
 }

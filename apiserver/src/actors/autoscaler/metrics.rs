@@ -8,20 +8,25 @@ use crate::{
     actors::{
         Load,
         object::{int, is_deleted, is_ready, items, name, namespace, text, uid},
+        quotas::{Amount, requested},
         view::Object,
     },
     kinds::Quantity,
     selector::LabelSelector,
 };
 
-/// A quantity in thousandths, rounded up.
+/// A quantity in thousandths, rounded up. None where there is none.
 fn milli(text: &str) -> Option<i64> {
-    let Quantity(billionths) = Quantity::read(text)?;
+    let Quantity(billionths) = Some(text).filter(|text| !text.is_empty()).and_then(Quantity::read)?;
     i64::try_from(billionths.saturating_add(999_999) / 1_000_000).ok()
 }
 
 /// Within this share of the target nothing is scaled.
 const TOLERANCE: f64 = 0.1;
+
+/// Why a target has no usage whose pods aren't measured.
+const NO_METRICS: &str =
+    "unable to get metrics for resource cpu: no metrics returned from resource metrics API";
 
 /// What the metrics ask for.
 pub(super) struct Proposal {
@@ -156,12 +161,8 @@ impl Look<'_, '_> {
         let fail = |why: String| {
             unable("FailedGetResourceMetric", &format!("failed to get {resource} {what}: {why}"))
         };
-        let load = self.load().ok_or_else(|| {
-            fail(format!(
-                "unable to get metrics for resource {resource}: no metrics returned from resource metrics API"
-            ))
-        })?;
-        let usage = Usage::of(load, pods, current, average.is_none()).map_err(fail)?;
+        let load = self.load().ok_or_else(|| fail(NO_METRICS.to_owned()))?;
+        let usage = Usage::of(load, pods, average.is_none()).map_err(fail)?;
         let each = format!("{}m", usage.milli / usage.ready.max(1));
         let mut status = json!({"averageValue": canonical(&each, Precision::Milli).unwrap_or(each)});
         let name;
@@ -210,31 +211,39 @@ struct Usage {
 }
 
 impl Usage {
-    fn of(load: Load, pods: &[Object], current: i64, needs_requests: bool) -> Result<Self, String> {
+    /// The usage of a target's pods under a load. `is_utilization`: it is compared with the pods' requests.
+    fn of(load: Load, pods: &[Object], is_utilization: bool) -> Result<Self, String> {
+        // Only pods that run are measured.
+        if !pods.iter().any(|pod| text(pod, "/status/phase") == "Running") {
+            return Err(NO_METRICS.to_owned());
+        }
         let counted = pods.iter().filter(|pod| !is_deleted(pod) && text(pod, "/status/phase") != "Failed");
         let (ready, unready): (Vec<_>, Vec<_>) = counted.partition(|pod| is_ready(pod));
-        let requested: Option<i64> = ready.iter().map(|pod| requests(pod).ok()).sum();
-        // Without an actor for its pods, a target has as many as its spec says.
-        let count = if pods.is_empty() { current } else { count(ready.len()) };
-        if count == 0 {
+        if ready.is_empty() {
             return Err("did not receive metrics for targeted pods (pods might be unready)".to_owned());
         }
-        if needs_requests && !pods.is_empty() {
-            pods.iter().try_for_each(|pod| requests(pod).map(|_| ()))?;
+        let needs_requests = is_utilization || matches!(load, Load::Percent(_));
+        let requested: i64 = if needs_requests {
+            // A pod that doesn't count must say what it requests, too.
+            pods.iter().try_for_each(|pod| requests(pod).map(drop))?;
+            ready.iter().map(|pod| requests(pod)).sum::<Result<_, _>>()?
+        } else {
+            0
+        };
+        if is_utilization && requested == 0 {
+            return Err("no metrics returned matched known pods".to_owned());
         }
-        let requested = requested.filter(|requested| *requested > 0);
         let (milli, percent) = match load {
             Load::Percent(percent) => {
                 let percent = i64::from(percent);
-                (requested.unwrap_or(count.saturating_mul(1000)).saturating_mul(percent) / 100, percent)
+                (requested.saturating_mul(percent) / 100, percent)
             }
             Load::Millicores(milli) => {
                 let milli = i64::from(milli);
-                let requested = requested.unwrap_or(count.saturating_mul(1000));
-                (milli, milli.saturating_mul(100) / requested)
+                (milli, milli.saturating_mul(100).checked_div(requested).unwrap_or_default())
             }
         };
-        Ok(Self { milli, percent, ready: count, unready: self::count(unready.len()) })
+        Ok(Self { milli, percent, ready: count(ready.len()), unready: count(unready.len()) })
     }
 
     /// How many replicas come to the target.
@@ -256,8 +265,13 @@ fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// What the containers of a pod request, in thousandths of a processor.
+/// What a pod requests, in thousandths of a processor.
 fn requests(pod: &Value) -> Result<i64, String> {
+    let of_pod = pod.pointer("/spec/resources/requests").and_then(Value::as_object);
+    if of_pod.is_some_and(|requests| !requests.is_empty()) {
+        let cpu = requested(pod).remove("cpu").map(Amount::milli);
+        return cpu.ok_or_else(|| format!("missing pod-level request for cpu in Pod {}", name(pod)));
+    }
     let is_sidecar = |container: &&Value| container["restartPolicy"] == "Always";
     let containers = items(pod, "/spec/containers").iter();
     let all = containers.chain(items(pod, "/spec/initContainers").iter().filter(is_sidecar));

@@ -10,7 +10,7 @@ use crate::actors::{
 };
 
 /// The candidates that are an owner's. What lacks a controller gets this one, and what isn't selected any more loses it.
-pub(super) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>) -> Vec<Object> {
+pub(in crate::actors) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>) -> Vec<Object> {
     let selector = owner.pointer("/spec/selector");
     let mut own = Vec::new();
     for object in candidates {

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use tokio::time::Instant;
 
+pub(super) use self::{claim::claim, numbers::replicas, sets::hash};
 use super::{
     Controller, Pass,
     settled::{Controlled, Settled, uids},

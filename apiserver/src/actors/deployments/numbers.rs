@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::actors::object::{int, scaled, text};
 
-pub(super) fn replicas(object: &Value) -> i64 {
+pub(in crate::actors) fn replicas(object: &Value) -> i64 {
     object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
 }
 

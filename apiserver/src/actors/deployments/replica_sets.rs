@@ -10,8 +10,7 @@ use crate::actors::{
     Pass,
     client::Refused,
     object::{
-        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, namespace, reference_to,
-        selects, text, time, uid,
+        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, pod_of, selects, text, time, uid,
     },
     settled::{Controlled, note, uids},
     view::Object,
@@ -109,8 +108,11 @@ fn status(
 /// Makes pods that are missing, and deletes those that are too many.
 fn manage(pass: &Pass<'_>, set: &Value, active: &[Object]) -> Result<(), Refused> {
     let wanted = usize::try_from(replicas(set)).unwrap_or_default();
+    let mut pod = pod_of(set, &set["spec"]["template"]);
+    let base: String = name(set).chars().take(248).collect();
+    pod["metadata"]["generateName"] = format!("{base}-").into();
     for _ in active.len()..wanted.min(active.len().saturating_add(BURST)) {
-        match pass.create(&pod_of(set)) {
+        match pass.create(&pod) {
             Err(refused) if !refused.in_terminating => return Err(refused),
             _ => {}
         }
@@ -144,18 +146,4 @@ fn worth(pod: &Value) -> impl Ord + use<> {
     let since = Reverse(text(pod, "/metadata/creationTimestamp").to_owned());
     let is_placed = !text(pod, "/spec/nodeName").is_empty();
     (is_placed, phase, is_ready(pod), cost, Reverse(restarts), since, uid(pod).to_owned())
-}
-
-fn pod_of(set: &Value) -> Value {
-    let template = &set["spec"]["template"];
-    let base: String = name(set).chars().take(248).collect();
-    let mut metadata = json!({
-        "generateName": format!("{base}-"), "namespace": namespace(set), "ownerReferences": [reference_to(set)],
-    });
-    for part in ["labels", "annotations", "finalizers"] {
-        if let Some(value) = template["metadata"].get(part) {
-            metadata[part] = value.clone();
-        }
-    }
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
 }

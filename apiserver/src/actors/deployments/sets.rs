@@ -121,9 +121,9 @@ pub(super) fn annotate_replicas(deployment: &Value, set: &mut Value) -> bool {
 }
 
 /// The hash of a template. The real one is of the template as Go prints it; this one is as long and of the same letters.
-fn hash(deployment: &Value) -> String {
+pub(in crate::actors) fn hash(template: &Value, collisions: i64) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let text = format!("{}{}", deployment["spec"]["template"], int(deployment, "/status/collisionCount"));
+    let text = format!("{template}{collisions}");
     let number =
         Sha256::digest(text).iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     let letter = |digit: u8| LETTERS.get(usize::from(digit) % LETTERS.len()).copied().map_or('x', char::from);
@@ -132,7 +132,7 @@ fn hash(deployment: &Value) -> String {
 
 /// The ReplicaSet of the present template, as it is to be made.
 pub(super) fn fresh(deployment: &Value, old: &[Value], revision: i64) -> Value {
-    let hash = hash(deployment);
+    let hash = hash(&deployment["spec"]["template"], int(deployment, "/status/collisionCount"));
     let mut template = deployment["spec"]["template"].clone();
     template["metadata"]["labels"][HASH] = hash.as_str().into();
     let mut selector = deployment["spec"]["selector"].clone();

@@ -9,7 +9,8 @@ use std::sync::{MutexGuard, PoisonError};
 use baton_merge::value;
 use serde_json::{Map, Value, json};
 
-use self::usage::{Amount, Amounts, counted, usage};
+pub(super) use self::usage::{Amount, requested};
+use self::usage::{Amounts, counted, usage};
 use super::{
     Actor, Controller, Pass,
     object::{namespace, text},

@@ -20,18 +20,23 @@ const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
 /// An amount of something that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Amount {
+pub(in crate::actors) struct Amount {
     billionths: i128,
     /// Whether it is shown by powers of 1024.
     is_binary: bool,
 }
 
-pub(super) type Amounts = BTreeMap<String, Amount>;
+pub(in crate::actors) type Amounts = BTreeMap<String, Amount>;
 
 impl Amount {
     pub(super) fn read(text: &str) -> Self {
         let Quantity(billionths) = Quantity::read(text).unwrap_or(Quantity(0));
         Self { billionths, is_binary: text.ends_with('i') }
+    }
+
+    /// In thousandths, rounded up.
+    pub(in crate::actors) fn milli(self) -> i64 {
+        i64::try_from(self.billionths.saturating_add(999_999) / 1_000_000).unwrap_or(i64::MAX)
     }
 
     fn count(count: usize) -> Self {
@@ -101,7 +106,7 @@ fn of_pod(pod: &Value, used: &mut Amounts) {
         return;
     }
     used.insert("pods".to_owned(), Amount::count(1));
-    for (name, amount) in compute(pod, "requests") {
+    for (name, amount) in requested(pod) {
         if matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-") {
             used.insert(name.clone(), amount);
         }
@@ -112,6 +117,11 @@ fn of_pod(pod: &Value, used: &mut Amounts) {
             used.insert(format!("limits.{name}"), amount);
         }
     }
+}
+
+/// What a pod requests as a whole.
+pub(in crate::actors) fn requested(pod: &Value) -> Amounts {
+    compute(pod, "requests")
 }
 
 /// What the containers of a pod request, or may use at most.
