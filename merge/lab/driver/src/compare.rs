@@ -60,6 +60,8 @@ pub fn compare(left: &str, right: &str) -> Verdict {
     };
     match (left.reason(), right.reason()) {
         (None, None) => {}
+        // A server may refuse what the left side says can't be known.
+        (None, Some(_)) if left.abstains() => return Verdict::Abstained,
         (Some(_), None) => return Way::LeftRefuses.at("only the left refuses"),
         (None, Some(_)) => return Way::RightRefuses.at("only the right refuses"),
         (Some(one), Some(other)) if one == other && !one.is_empty() => return Verdict::ErrorsAgreed,
@@ -366,6 +368,9 @@ mod tests {
             compare(r#"{"certainty":"unknown","reason":"x"}"#, r#"{"object":{}}"#),
             Verdict::Abstained
         );
+        let refusal = r#"{"error":{"reason":"Internal"}}"#;
+        assert_eq!(compare(r#"{"object":{},"certainty":"unknown"}"#, refusal), Verdict::Abstained);
+        assert!(differs(r#"{"object":{},"certainty":"exact"}"#, refusal));
         assert_eq!(
             compare(
                 r#"{"object":{},"certainty":"exact"}"#,
