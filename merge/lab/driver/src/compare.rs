@@ -12,7 +12,7 @@ pub enum Verdict {
     Matched,
     /// Both refuse, and for the same reason.
     ErrorsAgreed,
-    /// A side says that the response can't be known.
+    /// A side says that the response can't be known, and it isn't the same.
     Abstained,
     /// They differ.
     Differs {
@@ -67,12 +67,11 @@ pub fn compare(left: &str, right: &str) -> Verdict {
         (Some(one), Some(other)) if one == other && !one.is_empty() => return Verdict::ErrorsAgreed,
         (Some(one), Some(other)) => return Way::Reasons.at(format!("the reasons are {one:?} and {other:?}")),
     }
-    if left.abstains() || right.abstains() {
-        return Verdict::Abstained;
-    }
+    let abstains = left.abstains() || right.abstains();
     let place = if left.get("changed").is_some() { Place::Write } else { Place::Response };
     match of_members(&left.content(), &right.content(), place, &mut String::new()) {
         None => Verdict::Matched,
+        Some(_) if abstains => Verdict::Abstained,
         Some(at) => Way::Content.at(at),
     }
 }
