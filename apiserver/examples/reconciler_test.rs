@@ -93,7 +93,8 @@ async fn main() -> Result<()> {
     let spec = SiteSpec { image: "nginx".to_owned(), replicas: 3 };
     sites.create(&PostParams::default(), &Site::new("shop", spec)).await?;
 
-    // A limit, so that an operator which never gets there fails the test.
+    // A limit, so that an operator which never gets there fails the test. For one that starts itself again and so never lets paused
+    // time advance, there is `Builder::repeat_limit`: it panics, with the requests that it repeats.
     let limit = Duration::from_mins(10);
     let is_up =
         |site: Option<&Site>| site.and_then(|site| site.status.as_ref()).is_some_and(|s| s.ready == 3);

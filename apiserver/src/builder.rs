@@ -3,7 +3,10 @@
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use baton_merge::{Release, yaml};
-use http::{HeaderValue, Method, header::USER_AGENT};
+use http::{
+    HeaderValue, Method,
+    header::{InvalidHeaderValue, USER_AGENT},
+};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, CustomResourceExt};
@@ -12,10 +15,11 @@ use serde_json::{Value, json};
 use crate::{
     actors::{self, Actor, Actors, Load, Pods},
     audit::Audit,
-    faults::{Action, Faults},
+    faults::{Action, ClientName, Faults},
     http::Request,
     initial,
     options::Query,
+    paused::{self, Repeats},
     serve::{self, Serving},
     server::{Clock, Server},
     service::InProcess,
@@ -28,6 +32,7 @@ use crate::{
 pub struct ApiServer {
     server: Arc<Server>,
     faults: Arc<Faults>,
+    repeats: Arc<Repeats>,
 }
 
 impl fmt::Debug for ApiServer {
@@ -42,6 +47,7 @@ pub struct Builder {
     release: Release,
     clock: Clock,
     history_length: usize,
+    repeat_limit: usize,
     actors: Vec<Actor>,
     audit: Option<Audit>,
     like: Option<ApiServer>,
@@ -84,6 +90,10 @@ pub enum StartError {
 /// So many changes of each resource are kept for watches, unless the builder sets another number.
 const HISTORY: usize = 10_000;
 
+/// So often a request may be repeated while the clock stands still, unless the builder sets another number: more than tests need,
+/// and a few seconds of a loop.
+const REPEATS: usize = 5_000;
+
 impl ApiServer {
     /// The release of Kubernetes whose kinds, defaults and validation every server has.
     pub const RELEASE: Release = Release::new(36, 3);
@@ -93,8 +103,9 @@ impl ApiServer {
         Builder {
             objects: Vec::new(),
             release: Self::RELEASE,
-            clock: Box::new(Timestamp::now),
+            clock: paused::clock(),
             history_length: HISTORY,
+            repeat_limit: REPEATS,
             actors: Vec::new(),
             audit: None,
             like: None,
@@ -109,8 +120,61 @@ impl ApiServer {
         Client::new(self.service(), "default")
     }
 
+    /// A client that rules of [faults](crate::faults) know by this name, such as one of two replicas.
+    ///
+    /// # Panics
+    /// As [`client`](Self::client).
+    pub fn client_named(&self, name: &str) -> Client {
+        let name = Some(ClientName(name.into()));
+        Client::new(InProcess { name, ..self.service() }, "default")
+    }
+
+    /// A client whose requests are those of this user, by impersonation. With [`Actor::AccessControl`] it may do what the user's
+    /// roles allow and nothing else, so that a test runs an operator with the permissions that it is shipped with:
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use baton_apiserver::{Actor, ApiServer};
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// use kube::{Api, api::ListParams};
+    ///
+    /// // The manifests that install the operator have this, and more.
+    /// let rbac = "
+    /// apiVersion: rbac.authorization.k8s.io/v1
+    /// kind: Role
+    /// metadata: {name: caches, namespace: default}
+    /// rules: [{apiGroups: [''], resources: [configmaps], verbs: [get, list, watch]}]
+    /// ---
+    /// apiVersion: rbac.authorization.k8s.io/v1
+    /// kind: RoleBinding
+    /// metadata: {name: caches, namespace: default}
+    /// roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: caches}
+    /// subjects: [{kind: ServiceAccount, name: operator, namespace: caches}]
+    /// ";
+    /// let server = ApiServer::builder().actor(Actor::AccessControl).load(rbac)?.start()?;
+    /// let operator = server.client_as("system:serviceaccount:caches:operator")?;
+    ///
+    /// Api::<ConfigMap>::default_namespaced(operator.clone()).list(&ListParams::default()).await?;
+    /// let refused = Api::<Secret>::default_namespaced(operator).list(&ListParams::default()).await.unwrap_err();
+    /// assert!(refused.to_string().contains(r#""system:serviceaccount:caches:operator" cannot list resource "secrets""#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the name can't stand in a header.
+    ///
+    /// # Panics
+    /// As [`client`](Self::client).
+    pub fn client_as(&self, user: &str) -> Result<Client, InvalidHeaderValue> {
+        let user = Some(HeaderValue::from_str(user)?);
+        Ok(Client::new(InProcess { user, ..self.service() }, "default"))
+    }
+
     fn service(&self) -> InProcess {
-        InProcess { server: self.server.clone(), faults: self.faults.clone() }
+        let Self { server, faults, repeats } = self.clone();
+        InProcess { server, faults, repeats, name: None, user: None }
     }
 
     /// What happens to requests on their way, with [rules](Faults::set) of a test's choice.
@@ -266,7 +330,8 @@ impl Builder {
         self
     }
 
-    /// With another clock than the system's, for what is written into objects. How long a watch lasts goes by tokio's time.
+    /// With another clock for what is written into objects. Without it that is the system's, or where tokio's time is paused when
+    /// the builder is made, one that advances with it. How long a watch lasts goes by tokio's time.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Box::new(clock);
@@ -277,6 +342,17 @@ impl Builder {
     #[must_use]
     pub fn history(mut self, length: usize) -> Self {
         self.history_length = length;
+        self
+    }
+
+    /// With another limit than 5,000 for how often a request may be repeated while tokio's paused time stands still.
+    ///
+    /// Paused time advances only when every task waits. A client that its own writes start again never waits, so no `sleep` and no
+    /// `timeout` of a test would end. At the limit the client's task panics, with the requests that came in most often, and time
+    /// goes on. Requests are the same if their method, path, field manager and client are. Time that isn't paused has no limit.
+    #[must_use]
+    pub fn repeat_limit(mut self, limit: usize) -> Self {
+        self.repeat_limit = limit;
         self
     }
 
@@ -336,7 +412,8 @@ impl Builder {
         let actors = Actors::new(self.actors);
         let server = Server::new(self.release, self.clock, self.history_length, actors, self.audit);
         let faults = Faults::new(|_| Action::Forward);
-        let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
+        let repeats = Arc::new(Repeats::new(self.repeat_limit));
+        let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults), repeats };
         match &self.like {
             Some(like) => server.server.become_like(&like.server),
             None => server.begin()?,

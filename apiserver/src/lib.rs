@@ -38,8 +38,9 @@
 //! ```
 //!
 //! There is no other process, no socket and nothing to install. [`ApiServer::client`] is a `kube::Client` that calls the server
-//! directly. It works with `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time. [`ApiServer::serve`] serves
-//! the same over HTTP, for `kubectl` and any other client. A process can have several servers, and they leave nothing behind.
+//! directly. It works with `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time, which the times in objects
+//! follow. A client that never lets it advance is [ended](Builder::repeat_limit). [`ApiServer::client_as`] has the permissions of a
+//! user, and rules of [faults] know a client by its [name](ApiServer::client_named). [`ApiServer::serve`] serves the same over HTTP, for `kubectl` and any other client. A process can have several servers, and they leave nothing behind.
 //!
 //! Complete programs to copy from, in `examples/`:
 //!
@@ -87,6 +88,7 @@ mod namespaces;
 mod objects;
 mod options;
 mod patch;
+mod paused;
 mod pod_security;
 mod priorities;
 mod read;

@@ -8,22 +8,30 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tower::Service;
 
 use crate::{
-    faults::{Cut, Faults, Flow},
+    faults::{ClientName, Cut, Faults, Flow},
     http::{Answer, Body, Request as Read},
+    paused::Repeats,
     server::{MAX_BODY, Server},
     status::Failure,
 };
+
+const IMPERSONATED: HeaderName = HeaderName::from_static("impersonate-user");
 
 /// Responds to requests within the client's process.
 #[derive(Clone)]
 pub(crate) struct InProcess {
     pub(crate) server: Arc<Server>,
     pub(crate) faults: Arc<Faults>,
+    pub(crate) repeats: Arc<Repeats>,
+    /// The client's name, for rules.
+    pub(crate) name: Option<ClientName>,
+    /// The user that all requests impersonate.
+    pub(crate) user: Option<HeaderValue>,
 }
 
 impl<B> Service<Request<B>> for InProcess
@@ -39,9 +47,23 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { server, faults } = self.clone();
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let Self { server, faults, repeats, name, user } = self.clone();
+        if let Some(name) = name {
+            request.extensions_mut().insert(name);
+        }
+        if let Some(user) = user {
+            request.headers_mut().insert(IMPERSONATED, user);
+        }
         Box::pin(async move {
+            // In the task of the client: what ends with it is the loop.
+            if let Some(requests) = repeats.count(&request) {
+                panic!(
+                    "a client sends the same again and again, and tokio's paused time can't advance, so that no sleep and no \
+                     timeout ends:\n{requests}\nLet it write only what differs, and wait before it tries again. \
+                     Builder::repeat_limit allows more."
+                );
+            }
             let (parts, body) = request.into_parts();
             let (body, refused) = match Limited::new(body, MAX_BODY).collect().await {
                 Ok(body) => (body.to_bytes(), None),

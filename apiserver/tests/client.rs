@@ -2,7 +2,14 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::{pin::pin, time::Duration};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+    time::Duration,
+};
 
 use baton_apiserver::{
     ApiServer,
@@ -13,9 +20,9 @@ use k8s_openapi::{
     api::core::v1::ConfigMap, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
-    Api, CustomResource, CustomResourceExt as _,
+    Api, Client, CustomResource, CustomResourceExt as _, ResourceExt as _,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams},
-    runtime::{WatchStreamExt as _, reflector, watcher},
+    runtime::{Controller, WatchStreamExt as _, controller, reflector, wait::await_condition, watcher},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +30,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    time::timeout,
 };
 
 #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
@@ -253,7 +261,7 @@ async fn a_reflector_follows_through_a_restart_without_history() {
             let _ = events.next().await;
         }
     };
-    tokio::time::timeout(Duration::from_mins(10), follow).await.unwrap();
+    timeout(Duration::from_mins(10), follow).await.unwrap();
 }
 
 #[tokio::test]
@@ -336,7 +344,7 @@ async fn a_client_that_is_gone_leaves_no_watch_behind() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("the connection should have ended");
+    timeout(Duration::from_secs(5), gone).await.expect("the connection should have ended");
 }
 
 #[tokio::test]
@@ -482,4 +490,68 @@ async fn a_body_of_yaml_means_what_it_does_to_kubernetes() {
              (6b696e643a20436f6e6669674d61700a646174613a207b613a202e6e616e ...)"
         )
     );
+}
+
+/// Writes something new into the status in each pass, and so starts the next one.
+async fn run_loop(client: Client) {
+    let passes = Arc::new(AtomicI32::new(0));
+    let shops: Api<Shop> = Api::default_namespaced(client);
+    let reconcile = |shop: Arc<Shop>, (shops, passes): &(Api<Shop>, Arc<AtomicI32>)| {
+        let (shops, customers) = (shops.clone(), passes.fetch_add(1, Ordering::Relaxed));
+        async move {
+            let status = json!({
+                "apiVersion": "example.com/v1", "kind": "Shop", "status": {"customers": customers},
+            });
+            let params = PatchParams::apply("looper").force();
+            shops.patch_status(&shop.name_any(), &params, &Patch::Apply(status)).await?;
+            Ok::<_, kube::Error>(controller::Action::await_change())
+        }
+    };
+    Controller::new(shops.clone(), watcher::Config::default())
+        .run(
+            move |shop, context| reconcile(shop, &context),
+            |_, _, _| controller::Action::requeue(Duration::from_secs(5)),
+            Arc::new((shops, passes)),
+        )
+        .for_each(async |_| {})
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_starts_itself_again_is_ended_under_paused_time() {
+    let server = ApiServer::builder().crd::<Shop>().repeat_limit(20).start().unwrap();
+    let operator = tokio::spawn(run_loop(server.client_named("one")));
+    let shops: Api<Shop> = Api::default_namespaced(server.client());
+    let shop = Shop::new("books", ShopSpec { open: true, shelves: 3 });
+    shops.create(&PostParams::default(), &shop).await.unwrap();
+    let never = timeout(Duration::from_secs(30), await_condition(shops, "books", |_: Option<&Shop>| false));
+    assert!(never.await.is_err(), "the limit of a test ends it");
+    // kube runs a reconciler in a task, whose panic it passes on.
+    let panic = operator.await.unwrap_err().to_string();
+    let write = "21 × PATCH /apis/example.com/v1/namespaces/default/shops/books/status, field manager looper, client one";
+    assert!(panic.contains(write), "{panic}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn times_in_objects_advance_with_paused_time() {
+    let server = server();
+    let configs = configs(&server);
+    let made = async |name| {
+        let made = configs.create(&PostParams::default(), &config(name, "1")).await.unwrap();
+        made.metadata.creation_timestamp.unwrap().0
+    };
+    let first = made("a").await;
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(made("b").await.duration_since(first).as_secs(), 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_clients_is_cut_off() {
+    let server = server();
+    let [one, two] =
+        ["one", "two"].map(|name| Api::<ConfigMap>::default_namespaced(server.client_named(name)));
+    server.faults().set(|request| if request.client == "one" { Action::Cut } else { Action::Forward });
+    one.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
+    two.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    assert_eq!(server.faults().cut().await.request.client, "one");
 }

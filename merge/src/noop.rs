@@ -1,8 +1,9 @@
 //! Whether an apply changes nothing, seen without predicting it.
 //!
 //! Most applies of an operator change nothing. To know that, no value has to be merged and no field set computed: it is
-//! enough to walk over the intent once, with the live object, the schema and the applier's own entry alongside. Each
-//! field of the intent has to be live as it is, in the same order, and owned; and nothing else may be owned.
+//! enough to walk over the live object once, with the intent, the schema and the applier's own entry alongside. Each
+//! field of the intent has to be live as it is, in the same order, and owned; and nothing else may be owned. What the
+//! intent leaves alone has to fit the schema, since a server refuses every apply to an object that doesn't.
 //!
 //! "Yes" is certain for an object as a server returned it. "No" only means that a prediction is needed: this walk
 //! stops at what is rare (nulls, entries of other versions, a map that isn't sorted).
@@ -12,6 +13,7 @@ use crate::{
     predict::Apply,
     schema::{Key, KeyDefault, List, Map, Schema, TypeId},
     server::{HIDDEN_WHEN_EMPTY, Resets, Resource},
+    typed::{Duplicates, fits},
     value::{self, Value, escape_json, write_plain_json_string},
 };
 
@@ -143,51 +145,65 @@ impl Walk<'_> {
     /// The object itself: what says which one it is isn't owned.
     fn object(self, map: &Map, intent: Object<'_>, live: Object<'_>, owned: Object<'_>) -> Option<()> {
         let mut owned = Owned::new(owned, false)?;
-        for (name, intent) in intent.members() {
-            let live = live.get(name)?;
-            match *name {
-                "apiVersion" | "kind" => {}
+        for (name, intent, live) in Object::zip(intent, live) {
+            let live = live?;
+            match name {
+                "apiVersion" | "kind" => self.fits(map.member(name), live, Duplicates::Allowed)?,
                 "metadata" => {
                     let metadata = self.schema.atom(map.named_field("metadata")?)?.map.as_ref()?;
-                    self.metadata(metadata, intent.as_map()?, live.as_map()?, &mut owned)?;
+                    self.metadata(metadata, intent, live.as_map()?, &mut owned)?;
                 }
-                _ => self.member(map, name, *intent, live, &mut owned)?,
+                _ => self.member(map, name, intent, live, &mut owned)?,
             }
         }
         owned.exhausted()
     }
 
-    fn metadata(self, map: &Map, intent: Object<'_>, live: Object<'_>, owned: &mut Owned<'_>) -> Option<()> {
+    fn metadata(
+        self,
+        map: &Map,
+        intent: Option<Value<'_>>,
+        live: Object<'_>,
+        owned: &mut Owned<'_>,
+    ) -> Option<()> {
         // An empty one would be owned itself, were that not stripped.
-        require(!intent.is_empty())?;
+        require(intent.is_none_or(|intent| intent.as_map().is_some_and(|intent| !intent.is_empty())))?;
+        let intent = intent.and_then(|intent| intent.as_map()).unwrap_or_default();
         let is_owned = intent.members().iter().any(|(name, _)| !is_stripped(name));
         let mut owned = if is_owned { Owned::new(owned.take("metadata")?, false)? } else { Owned::none() };
-        for (name, intent) in intent.members() {
-            let live = live.get(name)?;
-            if is_stripped(name) {
-                require(intent.is_identical(&live))?;
-            } else {
-                self.member(map, name, *intent, live, &mut owned)?;
+        for (name, intent, live) in Object::zip(intent, live) {
+            let live = live?;
+            match intent {
+                // Its entries have been read, and are no part of what is merged.
+                None if name == "managedFields" => {}
+                Some(intent) if is_stripped(name) => {
+                    require(intent.is_identical(&live))?;
+                    self.fits(map.member(name), live, Duplicates::Forbidden)?;
+                }
+                intent => self.member(map, name, intent, live, &mut owned)?,
             }
         }
         owned.exhausted()
     }
 
+    /// A member that is live, and in the intent or not.
     fn member(
         self,
         map: &Map,
         name: &str,
-        intent: Value<'_>,
+        intent: Option<Value<'_>>,
         live: Value<'_>,
         owned: &mut Owned<'_>,
     ) -> Option<()> {
+        let Some(intent) = intent else { return self.fits(map.member(name), live, Duplicates::Allowed) };
         let named = map.named_field(name);
         let is_empty = intent.as_map().is_some_and(|map| map.is_empty());
         let owns_itself = named.is_none() || is_empty;
         // A field whose list is empty isn't owned at all.
         if !owns_itself && intent.as_list().is_some_and(<[_]>::is_empty) {
             let list = self.schema.atom(named?)?.list.as_ref()?;
-            return require(!list.is_atomic() && live.as_list().is_some());
+            require(!list.is_atomic() && live.as_list().is_some())?;
+            return self.fits(named?, live, Duplicates::Allowed);
         }
         self.value(named.unwrap_or(map.element), intent, live, owned.take(name)?, owns_itself)
     }
@@ -206,29 +222,30 @@ impl Walk<'_> {
             (Value::Map(intent), Value::Map(below)) => {
                 let map = atom.map.as_ref()?;
                 if map.is_atomic {
-                    return require(Value::Map(intent).is_identical(&live) && owned.is_empty());
+                    require(Value::Map(intent).is_identical(&live) && owned.is_empty())?;
+                    return self.fits(type_id, live, Duplicates::Forbidden);
                 }
                 // Pruning may take a map that was applied empty away with all that came into it.
                 let holds_nothing = || below.members().iter().any(|(_, value)| value.any(&holds_nothing));
                 require(!intent.is_empty() || !holds_nothing())?;
                 let mut owned = Owned::new(owned, owns_itself)?;
-                for (name, intent) in intent.members() {
-                    self.member(map, name, *intent, below.get(name)?, &mut owned)?;
+                for (name, intent, live) in Object::zip(intent, below) {
+                    self.member(map, name, intent, live?, &mut owned)?;
                 }
                 owned.exhausted()
             }
             (Value::List(intent), Value::List(items)) => {
                 let list = atom.list.as_ref()?;
                 if list.is_atomic() {
-                    return require(Value::List(intent).is_identical(&live) && owned.is_empty());
+                    require(Value::List(intent).is_identical(&live) && owned.is_empty())?;
+                    return self.fits(type_id, live, Duplicates::Forbidden);
                 }
                 require(list.is_associative())?;
                 self.items(list, intent, items, owned, owns_itself)
             }
             (Value::Null | Value::Map(_) | Value::List(_), _) => None,
             (intent, live) => {
-                atom.scalar?;
-                require(intent.is_identical(&live) && owned.is_empty())
+                require(fits(atom.scalar?, &live) && intent.is_identical(&live) && owned.is_empty())
             }
         }
     }
@@ -250,7 +267,13 @@ impl Walk<'_> {
         let mut name = String::new();
         let mut rest = live.iter();
         for intent in intent {
-            let live = rest.find(|live| Self::same_name(list, intent, live))?;
+            let live = loop {
+                let live = rest.next()?;
+                if Self::same_name(list, intent, live) {
+                    break live;
+                }
+                self.fits_in(list, *live, Duplicates::Allowed)?;
+            };
             name.clear();
             self.write_name(list, intent, &mut name)?;
             let owned = owned.get(&name)?.as_map()?;
@@ -258,7 +281,41 @@ impl Walk<'_> {
             require(list.keys.is_empty() || !owned.is_empty() || is_atomic)?;
             self.value(list.element, *intent, *live, owned, true)?;
         }
+        rest.try_for_each(|live| self.fits_in(list, *live, Duplicates::Allowed))?;
         self.are_unique(list, live)
+    }
+
+    /// Whether a value is what its type allows, as validation has it, without the texts of its errors.
+    fn fits(self, type_id: TypeId, value: Value<'_>, duplicates: Duplicates) -> Option<()> {
+        let atom = self.schema.atom(type_id)?;
+        match value {
+            Value::Null => require(atom.map.is_some() || atom.scalar.is_some() || atom.list.is_some()),
+            Value::Map(members) => {
+                let map = atom.map.as_ref()?;
+                let mut members = members.members().iter();
+                members.try_for_each(|(name, value)| self.fits(map.member(name), *value, duplicates))
+            }
+            Value::List(items) => {
+                let list = atom.list.as_ref()?;
+                items.iter().try_for_each(|item| self.fits_in(list, *item, duplicates))?;
+                let may_repeat = duplicates == Duplicates::Allowed || !list.is_associative();
+                if may_repeat { Some(()) } else { self.are_unique(list, items) }
+            }
+            scalar => require(fits(atom.scalar?, &scalar)),
+        }
+    }
+
+    /// Whether a value can be an item of a list: where items have names, it has one.
+    fn fits_in(self, list: &List, item: Value<'_>, duplicates: Duplicates) -> Option<()> {
+        if list.is_associative() {
+            let is_set = list.keys.is_empty();
+            let has = |key| Self::key(key, &item).is_some();
+            let has_keys = || {
+                list.keys.iter().all(|key| has(key) || self.keys_may_be_omitted) && list.keys.iter().any(has)
+            };
+            require(if is_set { is_scalar(&item) } else { item.as_map().is_some() && has_keys() })?;
+        }
+        self.fits(list.element, item, duplicates)
     }
 
     fn same_name(list: &List, intent: &Value<'_>, live: &Value<'_>) -> bool {
@@ -324,6 +381,10 @@ impl Walk<'_> {
         names.sort_unstable();
         require(names.windows(2).all(|pair| pair[0] != pair[1]))
     }
+}
+
+fn is_scalar(value: &Value<'_>) -> bool {
+    !matches!(value, Value::Null | Value::List(_) | Value::Map(_))
 }
 
 fn holds_nothing(value: &Value<'_>) -> bool {

@@ -45,7 +45,8 @@ use crate::server::Server;
 #[non_exhaustive]
 pub enum Actor {
     /// Refuses what the roles in the server don't allow, and that users grant more than they have; makes roles of
-    /// others as their `aggregationRule` says.
+    /// others as their `aggregationRule` says. [`ApiServer::client_as`](crate::ApiServer::client_as) is a client with the
+    /// permissions of a user; a client that is nobody may do everything.
     AccessControl,
     /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
     Autoscaler,

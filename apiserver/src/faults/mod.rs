@@ -15,6 +15,25 @@
 //! };
 //! # let _ = rules;
 //! ```
+//!
+//! Rules also know which client sends a request, such as one of two replicas that is cut off from the server:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use baton_apiserver::{ApiServer, faults::Action};
+//!
+//! let server = ApiServer::builder().start()?;
+//! let (leader, standby) = (server.client_named("leader"), server.client_named("standby"));
+//! server.faults().set(|request| if request.client == "leader" { Action::Cut } else { Action::Forward });
+//! // Watches that are open stay open, unless they are cut: the standby's begins again.
+//! server.faults().cut_watches();
+//!
+//! assert!(leader.apiserver_version().await.is_err());
+//! assert!(standby.apiserver_version().await.is_ok());
+//! # Ok(())
+//! # }
+//! ```
 
 mod flow;
 mod rule;
@@ -34,6 +53,7 @@ use http_body::Body;
 use http_body_util::{BodyExt as _, Either, Full};
 use tokio::sync::watch;
 
+pub(crate) use self::rule::ClientName;
 use self::rule::Rules;
 pub use self::{
     flow::Flow,
@@ -119,7 +139,7 @@ impl Faults {
         B: Body<Data = Bytes, Error: Into<Failure>>,
         F: Future<Output = Result<Response<B>, E>>,
     {
-        let mut info = RequestInfo::of(request.method(), request.uri(), request.body());
+        let mut info = RequestInfo::of(&request, request.body());
         if info.is_write() {
             info.write = Some(self.writes.fetch_add(1, Ordering::Relaxed) + 1);
         }

@@ -1,12 +1,12 @@
 //! What can be done to a request, and what a rule decides by. Nothing here touches the network.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{
-    Method, Response, StatusCode, Uri,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+    Method, Request, Response, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT},
 };
 use http_body::Body;
 use http_body_util::{BodyExt as _, Either, Full};
@@ -114,6 +114,10 @@ fn status(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
+/// The name of the client that sends a request, among the request's extensions.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientName(pub(crate) Arc<str>);
+
 /// What a rule knows of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -125,16 +129,22 @@ pub struct RequestInfo {
     /// If it could change something: its number among such requests, from 1. A client that tries again counts again; dry runs
     /// don't count.
     pub write: Option<usize>,
+    /// The client that sent it: its name, if it has [one](crate::ApiServer::client_named), else its `User-Agent`, else nothing.
+    pub client: String,
     query: Query,
     is_dry_run: bool,
 }
 
 impl RequestInfo {
     /// All but its number.
-    pub(super) fn of(method: &Method, uri: &Uri, body: &[u8]) -> Self {
-        let query = Query::of(uri.query());
+    pub(crate) fn of<B>(request: &Request<B>, body: &[u8]) -> Self {
+        let method = request.method().clone();
+        let query = Query::of(request.uri().query());
         let is_dry_run = query.get("dryRun").is_some() || method == Method::DELETE && tries(body);
-        Self { method: method.clone(), path: uri.path().to_owned(), write: None, query, is_dry_run }
+        let name = request.extensions().get().map(|ClientName(name)| &**name);
+        let agent = || request.headers().get(USER_AGENT)?.to_str().ok();
+        let client = name.or_else(agent).unwrap_or_default().to_owned();
+        Self { method, path: request.uri().path().to_owned(), write: None, client, query, is_dry_run }
     }
 
     /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
@@ -198,7 +208,7 @@ mod tests {
     use super::*;
 
     fn info(method: &Method, uri: &str) -> RequestInfo {
-        RequestInfo::of(method, &uri.parse().unwrap(), b"")
+        RequestInfo::of(&Request::builder().method(method).uri(uri).body(()).unwrap(), b"")
     }
 
     #[test]
@@ -222,11 +232,20 @@ mod tests {
     #[test]
     fn the_body_of_a_deletion_can_make_it_a_dry_run() {
         let deletion = |options: &Value| {
-            RequestInfo::of(&Method::DELETE, &Uri::from_static("/x"), options.to_string().as_bytes())
+            RequestInfo::of(&Request::delete("/x").body(()).unwrap(), options.to_string().as_bytes())
         };
         assert!(!deletion(&json!({"dryRun": ["All"], "propagationPolicy": "Background"})).is_write());
         assert!(deletion(&json!({"dryRun": []})).is_write());
         assert!(deletion(&json!({"propagationPolicy": "Background"})).is_write());
+    }
+
+    #[test]
+    fn a_client_is_known_by_its_name_or_else_by_its_user_agent() {
+        let mut request = Request::get("/x").header(USER_AGENT, "kubectl/v1.36").body(()).unwrap();
+        assert_eq!(RequestInfo::of(&request, b"").client, "kubectl/v1.36");
+        request.extensions_mut().insert(ClientName("one".into()));
+        assert_eq!(RequestInfo::of(&request, b"").client, "one");
+        assert_eq!(info(&Method::GET, "/x").client, "");
     }
 
     #[test]

@@ -252,6 +252,25 @@ func TestACustomResourceIsReadBackFromItsOpenAPIDocument(t *testing.T) {
 	}
 }
 
+func TestAWriteOfAPartOfAPodOwnsNothingElse(t *testing.T) {
+	const pod = `'openapi':{'file':'../../tests/data/openapi/v1.json'},'gvk':{'version':'v1','kind':'Pod'}`
+	const named = `'apiVersion':'v1','kind':'Pod','metadata':{'name':'p'`
+	for subresource, part := range map[string][2]string{
+		"ephemeralcontainers": {
+			`'ephemeralContainers':[{'name':'d'}]`,
+			`"f:ephemeralContainers":{"k:{\"name\":\"d\"}":{".":{},"f:name":{}}}`,
+		},
+		"resize": {
+			`'containers':[{'name':'c','resources':{'limits':{'cpu':'1'}}}]`,
+			`"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:resources":{"f:limits":{"f:cpu":{}}}}}`,
+		},
+	} {
+		spec := `,'spec':{'nodeName':'n',` + part[0] + `}}`
+		expectText(t, `{'do':'apply',`+pod+`,'subresource':'`+subresource+`','live':{`+named+`,'uid':'u'}`+spec+
+			`,'object':{`+named+`}`+spec+`,'manager':'m',`+at5+`}`, `"fieldsV1":{"f:spec":{`+part[1]+`}},"manager":"m"`)
+	}
+}
+
 func TestAWebhooksConversionIsNotGuessed(t *testing.T) {
 	const crd = `'crd':{'spec':{'group':'example.org','names':{'kind':'Widget','plural':'widgets'},'scope':'Namespaced',
 		'conversion':{'strategy':'Webhook'},'versions':[{'name':'v1','served':true,'storage':true,'schema':{

@@ -67,6 +67,31 @@ var builtinStrategies = map[string]map[schema.GroupKind][]string{
 	"finalize": resettable(map[string]string{
 		"status": "Namespace",
 	}),
+	// These bring all back but their part, which isn't the field manager's.
+	"ephemeralcontainers": resettable(map[string]string{"": "Pod"}),
+	"resize":              resettable(map[string]string{"": "Pod"}),
+}
+
+// podParts are what GetResetFieldsFilter of a pod's strategies returns, by subresource: all that a write there owns.
+var podParts = map[string]fieldpath.Filter{
+	"ephemeralcontainers": fieldpath.NewIncludeMatcherFilter(
+		fieldpath.MakePrefixMatcherOrDie("spec", "ephemeralContainers")),
+	"resize": fieldpath.NewIncludeMatcherFilter(
+		inContainers("containers", "resources"), inContainers("containers", "resizePolicy"),
+		inContainers("initContainers", "resources"), inContainers("initContainers", "resizePolicy")),
+}
+
+func inContainers(list, field string) *fieldpath.SetMatcher {
+	return fieldpath.MakePrefixMatcherOrDie("spec", list, fieldpath.MatchAnyPathElement(), field)
+}
+
+// filters are what a write doesn't own, by version.
+func (res *resource) filters(subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+	part, ok := podParts[subresource]
+	if ok && !res.custom && res.gvk == (schema.GroupVersionKind{Version: "v1", Kind: "Pod"}) {
+		return map[fieldpath.APIVersion]fieldpath.Filter{"v1": part}
+	}
+	return fieldpath.NewExcludeFilterSetMap(res.resets[subresource])
 }
 
 // resettable turns a table by fields into one by kind.

@@ -38,7 +38,7 @@ type resource struct {
 
 // fieldManager is the one of the main resource, or of a subresource that has the same kind.
 func (res *resource) fieldManager(subresource string) (*managedfields.FieldManager, error) {
-	return res.newFieldManager(res.gvk, subresource, fieldpath.NewExcludeFilterSetMap(res.resets[subresource]))
+	return res.newFieldManager(res.gvk, subresource, res.filters(subresource))
 }
 
 func (res *resource) newFieldManager(

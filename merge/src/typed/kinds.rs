@@ -41,7 +41,7 @@ impl<'a> Kind<'a> {
 }
 
 /// Whether a scalar type takes a value; null always fits.
-pub(super) fn fits(scalar: Scalar, value: &Value<'_>) -> bool {
+pub(crate) fn fits(scalar: Scalar, value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
         Value::Int(_) | Value::Float(_) => matches!(scalar, Scalar::Numeric | Scalar::Untyped),

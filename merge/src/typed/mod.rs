@@ -18,6 +18,7 @@ mod validate;
 
 pub use compare::Comparison;
 pub use error::{Invalid, Violation};
+pub(crate) use kinds::fits;
 pub use structs::Struct;
 
 use crate::{

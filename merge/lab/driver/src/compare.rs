@@ -12,7 +12,7 @@ pub enum Verdict {
     Matched,
     /// Both refuse, and for the same reason.
     ErrorsAgreed,
-    /// A side says that the response can't be known.
+    /// A side says that the response can't be known, and it isn't the same.
     Abstained,
     /// They differ.
     Differs {
@@ -60,17 +60,18 @@ pub fn compare(left: &str, right: &str) -> Verdict {
     };
     match (left.reason(), right.reason()) {
         (None, None) => {}
+        // A server may refuse what the left side says can't be known.
+        (None, Some(_)) if left.abstains() => return Verdict::Abstained,
         (Some(_), None) => return Way::LeftRefuses.at("only the left refuses"),
         (None, Some(_)) => return Way::RightRefuses.at("only the right refuses"),
         (Some(one), Some(other)) if one == other && !one.is_empty() => return Verdict::ErrorsAgreed,
         (Some(one), Some(other)) => return Way::Reasons.at(format!("the reasons are {one:?} and {other:?}")),
     }
-    if left.abstains() || right.abstains() {
-        return Verdict::Abstained;
-    }
+    let abstains = left.abstains() || right.abstains();
     let place = if left.get("changed").is_some() { Place::Write } else { Place::Response };
     match of_members(&left.content(), &right.content(), place, &mut String::new()) {
         None => Verdict::Matched,
+        Some(_) if abstains => Verdict::Abstained,
         Some(at) => Way::Content.at(at),
     }
 }
@@ -366,6 +367,9 @@ mod tests {
             compare(r#"{"certainty":"unknown","reason":"x"}"#, r#"{"object":{}}"#),
             Verdict::Abstained
         );
+        let refusal = r#"{"error":{"reason":"Internal"}}"#;
+        assert_eq!(compare(r#"{"object":{},"certainty":"unknown"}"#, refusal), Verdict::Abstained);
+        assert!(differs(r#"{"object":{},"certainty":"exact"}"#, refusal));
         assert_eq!(
             compare(
                 r#"{"object":{},"certainty":"exact"}"#,

@@ -65,9 +65,9 @@ pub(crate) fn answer<'a>(
     };
     let object =
         object(arena, request, "object")?.ok_or_else(|| Refusal::bad_request("object: not an object"))?;
+    let Write { manager, subresource, now, release } = write;
+    let apply = Apply { manager, force, subresource, now, release };
     if checks && is_apply {
-        let Write { manager, subresource, now, release } = write;
-        let apply = Apply { manager, force, subresource, now, release };
         let (tree, intent) = (live.map(|live| live.object.to_json()), object.to_json());
         let in_order = resource.is_custom() || live.is_none_or(|live| live.spelling.in_set_order);
         Laws { resources, resource, live: tree.as_ref(), in_order, intent: &intent, apply }.check();
@@ -98,7 +98,10 @@ pub(crate) fn answer<'a>(
                 ["manager", "field", "operation", "subresource", "apiVersion"]
                     .map(|name| row.get(name).cloned())
             });
-            Ok(Answer::new().with("conflicts", &rows))
+            // Whether they are certain isn't part of a refusal, and is of a prediction.
+            let predicted = resource.predict_values(arena, live.map(|live| live.object), object, apply);
+            let certainty = predicted.map_err(|error| Refusal::internal(&error))?.certainty;
+            Ok(with_certainty(Answer::new().with("conflicts", &rows), certainty))
         }
         Err(error) => Err(refused(&error)),
     }
@@ -164,14 +167,17 @@ fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Res
     } else {
         write_live(answer.member("object"), api_version, request)?;
     }
-    let answer = answer.with("changed", &stored.changed);
-    Ok(match stored.certainty {
+    Ok(with_certainty(answer.with("changed", &stored.changed), stored.certainty))
+}
+
+fn with_certainty(answer: Answer, certainty: Certainty) -> Answer {
+    match certainty {
         Certainty::Exact => answer.with("certainty", "exact"),
         Certainty::ModuloDefaulting => answer.with("certainty", "modulo-defaulting"),
         Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
             answer.with("certainty", "unknown").with("reason", reason)
         }
-    })
+    }
 }
 
 /// Writes the live object as it came, in the version that it is asked for in.

@@ -261,7 +261,7 @@ impl Scenario for Writes {
             5 => (true, "scale"),
             _ => (
                 self.history.random.one_in(2),
-                self.history.random.pick(&["status", "scale", "exec", "ephemeralcontainers"]),
+                self.history.random.pick(&["status", "scale", "exec", "ephemeralcontainers", "resize"]),
             ),
         };
         let object = match (apply, subresource) {
