@@ -97,11 +97,12 @@ impl Walk<'_> {
             let is_own = entry.manager == apply.manager
                 && entry.operation == "Apply"
                 && entry.subresource == apply.subresource;
+            // An owner of nothing would go, and what the server doesn't write it would write anew.
+            require(!entry.fields.is_empty())?;
             if is_own {
                 own = Some(entry.fields);
             } else {
-                // An owner of nothing would go, and what the server doesn't write it would write anew.
-                require(!entry.fields.is_empty() && !entry.fields.contains("."))?;
+                require(!entry.fields.contains("."))?;
                 self.stays(resource.type_id(), entry.fields, false)?;
             }
             seen.push(entry);

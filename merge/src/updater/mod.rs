@@ -140,9 +140,11 @@ impl<'u, 'a> Updater<'u, 'a> {
     ) -> Result<Outcome<'a, M>, UpdateError<'a, M>> {
         let mut managers = self.reconcile(live, managers)?;
         let merged = live.merge(&intent)?;
-        let set = self.filter(version, intent.to_set()?);
+        let applied = intent.to_set()?;
+        let set = self.filter(version, applied);
         let last = managers.insert(manager.clone(), VersionedSet { set, version, applied: true });
-        let object = self.prune(merged, intent, &managers, manager, last)?;
+        let owns_all = set.len() == applied.len();
+        let object = self.prune(merged, intent, owns_all, &managers, manager, last)?;
         let (managers, _) = self.update_owners(live, object, version, managers, manager, force)?;
         let unchanged = live.value() == object.value();
         Ok(Outcome { object: (!unchanged).then_some(object), managers })

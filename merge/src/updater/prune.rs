@@ -11,18 +11,20 @@ use crate::{
 };
 
 impl<'a> Updater<'_, 'a> {
-    /// The merged object without what the applier owned last time, doesn't apply now, and no other manager owns.
+    /// The merged object without what the applier owned last time, doesn't apply now, and no other manager owns. Whether the applier
+    /// owns all of its intent matters too: the passes take an item for lost whose key it doesn't own.
     pub(super) fn prune<M: Ord>(
         &self,
         merged: Typed<'a>,
         intent: Typed<'a>,
+        owns_all: bool,
         managers: &Managers<'a, M>,
         applier: &M,
         last: Option<VersionedSet<'a>>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
         let keeps_all = || keeps_all(managers, applier, last) && !is_filled(&intent.value(), &merged.value());
-        if merged.is_regular() && keeps_all() && !merged.has_bare_items(last.set) {
+        if owns_all && merged.is_regular() && keeps_all() && !merged.has_bare_items(last.set) {
             // The passes would find nothing to remove. (Of a bare item they might take so much that nothing names it.)
             return Ok(merged.remove(FieldSet::default()));
         }
