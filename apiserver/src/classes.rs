@@ -78,10 +78,7 @@ pub(crate) fn check_growth(
     if !place.resource.is("", "PersistentVolumeClaim") || !place.subresource.is_empty() {
         return Ok(());
     }
-    let size = |claim: Value<'_>| {
-        let size = claim.at(&["spec", "resources", "requests", "storage"]);
-        size.and_then(|size| size.as_str().and_then(Quantity::read)).unwrap_or(Quantity(0))
-    };
+    let size = |claim: Value<'_>| Quantity::of(claim.at(&["spec", "resources", "requests", "storage"]));
     if size(new) <= size(old) {
         return Ok(());
     }

@@ -30,18 +30,11 @@ pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<V
     })
 }
 
-/// Whether a text has escapes such as `\ud83d`, which YAML refuses.
-fn has_surrogates(text: &str) -> bool {
-    text.split("\\u")
-        .skip(1)
-        .any(|rest| matches!(rest.as_bytes(), [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..]))
-}
-
 /// The object in a text of YAML, or why there is none.
 fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, String> {
     // JSON is YAML, and mostly what is sent as YAML; but for characters that it writes as two.
     if text.trim_start().starts_with('{')
-        && !has_surrogates(text)
+        && !yaml::has_surrogates(text)
         && let Ok(value) = Value::from_text(arena, arena.copy_text(text))
     {
         return Ok(value);

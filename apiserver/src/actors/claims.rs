@@ -127,15 +127,11 @@ fn is_anothers(volume: &Value, claim: &Value) -> bool {
 }
 
 fn capacity(volume: &Value) -> Quantity {
-    quantity(volume, "/spec/capacity/storage")
+    Quantity::parse(text(volume, "/spec/capacity/storage"))
 }
 
 fn request(claim: &Value) -> Quantity {
-    quantity(claim, "/spec/resources/requests/storage")
-}
-
-fn quantity(object: &Value, pointer: &str) -> Quantity {
-    Quantity::read(text(object, pointer)).unwrap_or(Quantity(0))
+    Quantity::parse(text(claim, "/spec/resources/requests/storage"))
 }
 
 fn fits(volume: &Value, claim: &Value) -> bool {

@@ -23,7 +23,7 @@ pub(super) fn int(object: &Value, pointer: &str) -> i64 {
 }
 
 /// The items of a list at a JSON pointer.
-pub(super) fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
+pub(crate) fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
     at(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 

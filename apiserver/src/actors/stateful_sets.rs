@@ -231,9 +231,9 @@ impl Sync<'_, '_> {
 
     /// Makes a pod, and its claims before.
     fn create(&self, at: i64, revisions: &Revisions) -> Result<(), Refused> {
-        let name = format!("{}-{at}", name(self.set));
+        let pod_name = format!("{}-{at}", name(self.set));
         let is_stale = |claim: &Value| {
-            owners(claim).iter().any(|owner| owner["kind"] == "Pod" && owner["name"] == name.as_str())
+            owners(claim).iter().any(|owner| owner["kind"] == "Pod" && owner["name"] == pod_name.as_str())
         };
         if self.claims_at(at).any(|(_, live)| live.is_some_and(|live| is_stale(live))) {
             // It goes with the last pod of this name.
@@ -244,13 +244,12 @@ impl Sync<'_, '_> {
         let revision = if at < self.start() + partition { &revisions.current } else { &revisions.update };
         let mut pod = pod_of(self.set, &revision["data"]["spec"]["template"]);
         let labels = &mut pod["metadata"]["labels"];
-        labels["statefulset.kubernetes.io/pod-name"] = name.as_str().into();
+        labels["statefulset.kubernetes.io/pod-name"] = pod_name.as_str().into();
         labels["apps.kubernetes.io/pod-index"] = at.to_string().into();
-        labels[REVISION] = super::object::name(revision).into();
-        let volumes = self.claims_at(at).map(|(claim, _)| {
-            let template = text(&claim, "/metadata/name");
-            let of = template.strip_suffix(&format!("-{name}")).unwrap_or(template);
-            json!({"name": of, "persistentVolumeClaim": {"claimName": template}})
+        labels[REVISION] = name(revision).into();
+        let templates = items(self.set, "/spec/volumeClaimTemplates").iter();
+        let volumes = templates.zip(self.claims_at(at)).map(|(template, (claim, _))| {
+            json!({"name": name(template), "persistentVolumeClaim": {"claimName": name(&claim)}})
         });
         let mut volumes: Vec<_> = volumes.collect();
         let others = items(&pod, "/spec/volumes").iter();
@@ -260,9 +259,9 @@ impl Sync<'_, '_> {
         if !volumes.is_empty() {
             pod["spec"]["volumes"] = volumes.into();
         }
-        pod["metadata"]["generateName"] = format!("{}-", super::object::name(self.set)).into();
-        pod["metadata"]["name"] = name.as_str().into();
-        pod["spec"]["hostname"] = name.into();
+        pod["metadata"]["generateName"] = format!("{}-", name(self.set)).into();
+        pod["metadata"]["name"] = pod_name.as_str().into();
+        pod["spec"]["hostname"] = pod_name.into();
         if let Some(service) = self.set.pointer("/spec/serviceName") {
             pod["spec"]["subdomain"] = service.clone();
         }

@@ -39,17 +39,22 @@ impl Quantity {
     pub(super) const ONE: Self = Self(UNIT);
 
     /// The quantity of a text, nothing where it isn't one.
-    pub(super) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         Self::read(text).unwrap_or(Self::ZERO)
     }
 
     /// The quantity of a value: a text, or a number.
-    pub(super) fn of(value: Option<Value<'_>>) -> Self {
+    pub(crate) fn of(value: Option<Value<'_>>) -> Self {
         match value {
             Some(Value::String(text)) => Self::parse(text),
             Some(Value::Int(int)) => Self(i128::from(int) * UNIT),
             _ => Self::ZERO,
         }
+    }
+
+    /// In thousandths, rounded up; none where that is too many.
+    pub(crate) fn milli(self) -> Option<i64> {
+        i64::try_from(self.0.saturating_add(999_999) / 1_000_000).ok()
     }
 
     /// The quantity of a text.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Level, Standard};
+use crate::actors::object::{items, text};
 
 /// A pod, or the template of one.
 #[derive(Clone, Copy)]
@@ -67,14 +68,6 @@ fn violation(reason: &str, detail: String) -> Option<Violation> {
     (!detail.is_empty()).then(|| Violation { reason: reason.to_owned(), detail })
 }
 
-fn list<'v>(value: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
-    value[field].as_array().into_iter().flatten()
-}
-
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value[field].as_str().unwrap_or_default()
-}
-
 fn quoted<S: AsRef<str>>(items: impl IntoIterator<Item = S>) -> String {
     let items: Vec<_> = items.into_iter().map(|item| format!("\"{}\"", item.as_ref())).collect();
     items.join(", ")
@@ -116,16 +109,16 @@ fn containers(names: &[&str]) -> String {
 
 impl<'v> Pod<'v> {
     fn containers(self) -> impl Iterator<Item = &'v Value> {
-        ["initContainers", "containers", "ephemeralContainers"]
+        ["/initContainers", "/containers", "/ephemeralContainers"]
             .into_iter()
-            .flat_map(move |field| list(self.spec, field))
+            .flat_map(move |field| items(self.spec, field))
     }
 
     /// The containers that do something.
     fn those(self, mut does: impl FnMut(&'v Value) -> bool) -> Vec<&'v str> {
         self.containers()
             .filter(|container| does(container))
-            .map(|container| text(container, "name"))
+            .map(|container| text(container, "/name"))
             .collect()
     }
 
@@ -166,9 +159,9 @@ fn app_armor_profile(pod: Pod<'_>, _: u32) -> Option<Violation> {
     let mut values = BTreeSet::new();
     let doers = pod.doers(|context| {
         let profile = &context["appArmorProfile"];
-        let is_bad = !profile.is_null() && !matches!(text(profile, "type"), "RuntimeDefault" | "Localhost");
+        let is_bad = !profile.is_null() && !matches!(text(profile, "/type"), "RuntimeDefault" | "Localhost");
         is_bad && {
-            values.insert(text(profile, "type").to_owned());
+            values.insert(text(profile, "/type").to_owned());
             true
         }
     });
@@ -196,7 +189,7 @@ fn app_armor_profile(pod: Pod<'_>, _: u32) -> Option<Violation> {
 fn adding(pod: Pod<'_>, is_allowed: impl Fn(&str) -> bool) -> (Vec<&str>, BTreeSet<&str>) {
     let mut forbidden = BTreeSet::new();
     let bad = pod.those(|container| {
-        let added = list(&container["securityContext"]["capabilities"], "add").filter_map(Value::as_str);
+        let added = items(container, "/securityContext/capabilities/add").iter().filter_map(Value::as_str);
         let before: Vec<_> = added.filter(|name| !is_allowed(name)).collect();
         forbidden.extend(before.iter().copied());
         !before.is_empty()
@@ -234,7 +227,7 @@ fn capabilities_restricted(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         return None;
     }
     let keeping = pod.those(|container| {
-        !list(&container["securityContext"]["capabilities"], "drop").any(|name| name == "ALL")
+        !items(container, "/securityContext/capabilities/drop").iter().any(|name| name == "ALL")
     });
     let (bad, forbidden) = adding(pod, |name| name == "NET_BIND_SERVICE");
     let mut details = Vec::new();
@@ -255,8 +248,8 @@ fn host_namespaces(pod: Pod<'_>, _: u32) -> Option<Violation> {
 }
 
 fn host_path_volumes(pod: Pod<'_>, _: u32) -> Option<Violation> {
-    let bad = list(pod.spec, "volumes").filter(|volume| !volume["hostPath"].is_null());
-    let bad: Vec<_> = bad.map(|volume| text(volume, "name")).collect();
+    let bad = items(pod.spec, "/volumes").iter().filter(|volume| !volume["hostPath"].is_null());
+    let bad: Vec<_> = bad.map(|volume| text(volume, "/name")).collect();
     let volumes = || format!("{} {}", plural("volume", "volumes", bad.len()), quoted(&bad));
     if bad.is_empty() { None } else { violation("hostPath volumes", volumes()) }
 }
@@ -264,7 +257,7 @@ fn host_path_volumes(pod: Pod<'_>, _: u32) -> Option<Violation> {
 fn host_ports(pod: Pod<'_>, _: u32) -> Option<Violation> {
     let mut ports = BTreeSet::new();
     let bad = pod.those(|container| {
-        let own = list(container, "ports").filter_map(|port| port["hostPort"].as_i64());
+        let own = items(container, "/ports").iter().filter_map(|port| port["hostPort"].as_i64());
         let own: Vec<_> = own.filter(|port| *port != 0).map(|port| port.to_string()).collect();
         let is_bad = !own.is_empty();
         ports.extend(own);
@@ -285,9 +278,9 @@ fn host_probes(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| &container[probe]);
         let handlers = ["postStart", "preStop"].map(|handler| &container["lifecycle"][handler]);
         let all = probes.into_iter().chain(handlers);
-        let own = all.flat_map(|of| ["httpGet", "tcpSocket"].map(|action| text(&of[action], "host")));
+        let own = all.flat_map(|of| ["httpGet", "tcpSocket"].map(|action| text(&of[action], "/host")));
         for host in own.filter(|host| !host.is_empty()) {
-            bad.insert(text(container, "name"));
+            bad.insert(text(container, "/name"));
             hosts.insert(host);
         }
     }
@@ -335,10 +328,10 @@ fn restricted_volumes(pod: Pod<'_>, _: u32) -> Option<Violation> {
     ];
     let (mut bad, mut kinds) = (Vec::new(), BTreeSet::new());
     for volume in
-        list(pod.spec, "volumes").filter(|volume| ALLOWED.iter().all(|kind| volume[*kind].is_null()))
+        items(pod.spec, "/volumes").iter().filter(|volume| ALLOWED.iter().all(|kind| volume[*kind].is_null()))
     {
         let kind = volume.as_object().into_iter().flatten().find(|(field, _)| *field != "name");
-        bad.push(text(volume, "name"));
+        bad.push(text(volume, "/name"));
         kinds.insert(kind.map_or("unknown", |(kind, _)| kind.as_str()));
     }
     if bad.is_empty() {
@@ -390,9 +383,9 @@ fn se_linux_options(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     let (mut kinds, mut user, mut role) = (BTreeSet::new(), false, false);
     let doers = pod.doers(|context| {
         let options = &context["seLinuxOptions"];
-        let kind = text(options, "type");
+        let kind = text(options, "/type");
         let is_bad =
-            [!is_allowed(kind), !text(options, "user").is_empty(), !text(options, "role").is_empty()];
+            [!is_allowed(kind), !text(options, "/user").is_empty(), !text(options, "/role").is_empty()];
         if is_bad[0] {
             kinds.insert(kind);
         }
@@ -411,7 +404,7 @@ fn se_linux_options(pod: Pod<'_>, minor: u32) -> Option<Violation> {
 }
 
 fn is_allowed_seccomp(profile: &Value) -> bool {
-    matches!(text(profile, "type"), "RuntimeDefault" | "Localhost")
+    matches!(text(profile, "/type"), "RuntimeDefault" | "Localhost")
 }
 
 fn seccomp_profile(pod: Pod<'_>, minor: u32) -> Option<Violation> {
@@ -424,7 +417,7 @@ fn seccomp_profile(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         let profile = &context["seccompProfile"];
         let is_bad = !profile.is_null() && !is_allowed_seccomp(profile);
         if is_bad {
-            kinds.insert(text(profile, "type"));
+            kinds.insert(text(profile, "/type"));
         }
         is_bad
     });
@@ -481,7 +474,7 @@ fn sysctls(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         "net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem" => minor >= 32,
         _ => false,
     };
-    let all = list(&pod.spec["securityContext"], "sysctls").map(|sysctl| text(sysctl, "name"));
+    let all = items(pod.spec, "/securityContext/sysctls").iter().map(|sysctl| text(sysctl, "/name"));
     let bad: Vec<_> = all.filter(|name| !is_allowed(name)).collect();
     violation("forbidden sysctls", bad.join(", "))
 }

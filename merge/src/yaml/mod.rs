@@ -20,6 +20,7 @@ mod write;
 use serde::de::DeserializeOwned;
 
 use self::nodes::Events;
+pub use self::nodes::has_surrogates;
 
 /// How many levels a document may have. JSON readers and the API server itself refuse such objects long before.
 pub const MAX_DEPTH: usize = 1_000;

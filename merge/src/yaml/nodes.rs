@@ -139,8 +139,12 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Whether quoted text has an escape such as `\ud83d`, one half of a character. JSON needs both; YAML has none.
-fn has_surrogates(quoted: &str) -> bool {
+/// Whether quoted text has an escape such as `\ud83d`, one half of a character. JSON needs both; YAML has none. So a text of JSON
+/// without them is YAML, too.
+pub fn has_surrogates(quoted: &str) -> bool {
+    if !quoted.contains("\\u") {
+        return false;
+    }
     let mut letters = quoted.chars();
     while let Some(letter) = letters.next() {
         // What a backslash escapes begins no other escape.

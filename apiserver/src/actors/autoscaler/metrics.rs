@@ -17,8 +17,7 @@ use crate::{
 
 /// A quantity in thousandths, rounded up. None where there is none.
 fn milli(text: &str) -> Option<i64> {
-    let Quantity(billionths) = Some(text).filter(|text| !text.is_empty()).and_then(Quantity::read)?;
-    i64::try_from(billionths.saturating_add(999_999) / 1_000_000).ok()
+    Some(text).filter(|text| !text.is_empty()).and_then(Quantity::read)?.milli()
 }
 
 /// Within this share of the target nothing is scaled.

@@ -30,13 +30,13 @@ pub(in crate::actors) type Amounts = BTreeMap<String, Amount>;
 
 impl Amount {
     pub(super) fn read(text: &str) -> Self {
-        let Quantity(billionths) = Quantity::read(text).unwrap_or(Quantity(0));
+        let Quantity(billionths) = Quantity::parse(text);
         Self { billionths, is_binary: text.ends_with('i') }
     }
 
     /// In thousandths, rounded up.
     pub(in crate::actors) fn milli(self) -> i64 {
-        i64::try_from(self.billionths.saturating_add(999_999) / 1_000_000).unwrap_or(i64::MAX)
+        Quantity(self.billionths).milli().unwrap_or(i64::MAX)
     }
 
     fn count(count: usize) -> Self {
