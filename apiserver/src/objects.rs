@@ -235,7 +235,7 @@ pub(crate) fn without_nulls<'a>(arena: &'a Arena, resource: &Resource, object: V
     }
 }
 
-fn has_empty_list(value: Value<'_>) -> bool {
+pub(crate) fn has_empty_list(value: Value<'_>) -> bool {
     match value {
         Value::List(items) => items.is_empty() || items.iter().any(|item| has_empty_list(*item)),
         Value::Map(map) => map.members().iter().any(|(_, value)| has_empty_list(*value)),

@@ -9,6 +9,7 @@ use std::{
     path::Path,
 };
 
+use baton_merge::yaml;
 use baton_testbed::{AuditEntry, Error, workspace};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 
@@ -83,8 +84,7 @@ pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
     // A Role has the same fields.
     let text = text.replace("kind: Role\n", "kind: ClusterRole\n");
-    let role: ClusterRole =
-        serde_norway::from_str(&text).map_err(Error::parse(path.display().to_string()))?;
+    let role: ClusterRole = yaml::from_str(&text).map_err(Error::parse(path.display().to_string()))?;
     Ok(role.rules.iter().flatten().flat_map(Permission::of_rule).collect())
 }
 
@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn rules(text: &str) -> Vec<Permission> {
-        let rules: Vec<PolicyRule> = serde_norway::from_str(text).unwrap();
+        let rules: Vec<PolicyRule> = yaml::from_str(text).unwrap();
         rules.iter().flat_map(Permission::of_rule).collect()
     }
 

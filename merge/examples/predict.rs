@@ -14,12 +14,13 @@ use baton_merge::{
     schema::kinds::GroupVersionKind,
     server::Resources,
     value::Value,
+    yaml,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let resources = Resources::from_crd(&serde_norway::from_str(include_str!("data/shop.crd.yaml"))?)?;
-    let live: serde_json::Value = serde_norway::from_str(include_str!("data/shop.yaml"))?;
-    let intent: serde_json::Value = serde_norway::from_str(include_str!("data/shop.intent.yaml"))?;
+    let resources = Resources::from_crd(&yaml::from_str(include_str!("data/shop.crd.yaml"))?)?;
+    let live: serde_json::Value = yaml::from_str(include_str!("data/shop.yaml"))?;
+    let intent: serde_json::Value = yaml::from_str(include_str!("data/shop.intent.yaml"))?;
     let kind = GroupVersionKind::of(&intent).ok_or("the intent has no kind")?;
     let shops = resources.get(&kind).ok_or("the kind isn't served")?;
 

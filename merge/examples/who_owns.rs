@@ -7,7 +7,7 @@
 
 use std::{env, error::Error, fs, io};
 
-use baton_merge::{Arena, fieldpath::FieldSet, value::Value};
+use baton_merge::{Arena, fieldpath::FieldSet, value::Value, yaml};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let text = match env::args().nth(1).as_deref() {
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("-") => io::read_to_string(io::stdin())?,
         Some(path) => fs::read_to_string(path)?,
     };
-    let object: serde_json::Value = serde_norway::from_str(&text)?;
+    let object: serde_json::Value = yaml::from_str(&text)?;
     let arena = Arena::new();
     let owners = owners(&arena, &object)?;
     let value = Value::from_json(&arena, &object)?;

@@ -51,7 +51,7 @@ fn a_version_shows_whether_its_schema_counts() {
 #[test]
 fn the_workload_has_a_structural_schema() {
     let definition: Value =
-        serde_norway::from_str(&read("../manifests/crd/workloads.baton.rs.yaml")).unwrap();
+        baton_merge::yaml::from_str(&read("../manifests/crd/workloads.baton.rs.yaml")).unwrap();
     let workload = crd::parse(&definition).unwrap();
     let [version] = workload.versions.as_slice() else { panic!("{:?}", workload.versions) };
     assert_eq!((&version.schema, version.status), (&VersionSchema::Structural, true));

@@ -3,13 +3,13 @@
 mod body;
 mod media;
 mod warnings;
-mod yaml;
 
 pub(crate) use self::{
     body::Body,
     media::{Endpoint, FORMATS, Form, Format, Media, STREAMS},
 };
 
+use baton_merge::yaml;
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
@@ -102,13 +102,9 @@ impl Answer {
         if format == Format::Json || self.content_type != "application/json" {
             return self;
         }
-        let json = self.body.as_whole().and_then(|json| serde_json::from_slice::<Value>(json).ok());
-        match json {
-            Some(json) => Self {
-                body: Body::whole(yaml::document(&json).into()),
-                content_type: "application/yaml",
-                ..self
-            },
+        let json = self.body.as_whole().and_then(|json| str::from_utf8(json).ok());
+        match json.and_then(|json| yaml::of_json(json).ok()) {
+            Some(yaml) => Self { body: Body::whole(yaml.into()), content_type: "application/yaml", ..self },
             None => self,
         }
     }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use baton_merge::yaml;
 use baton_testbed::{
     Error, Json, PATIENCE, poll,
     prediction::edit::{overlaid, remove},
@@ -130,9 +131,7 @@ pub async fn run(pair: &mut Pair, word: &str, mut note: impl FnMut(&str)) -> any
 fn all() -> anyhow::Result<Vec<Cases>> {
     let mut all = Vec::new();
     for file in FILES {
-        let mut kinds: serde_norway::Value = serde_norway::from_str(file).context("the cases aren't YAML")?;
-        kinds.apply_merge()?;
-        all.extend(serde_norway::from_value::<Vec<Cases>>(kinds).context("the cases have another shape")?);
+        all.extend(yaml::from_str::<Vec<Cases>>(file).context("the cases can't be read")?);
     }
     Ok(all)
 }

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::ensure;
 use baton_apiserver::{ApiServer, Release};
+use baton_merge::yaml;
 use baton_testbed::{
     ControlPlane, Json, crd,
     raw::{self, Reply, Request},
@@ -161,7 +162,7 @@ impl Names {
 /// Parses a body: JSON, YAML, or the events of a watch.
 fn body(content_type: &str, text: &str) -> Option<Json> {
     if content_type == "application/yaml" {
-        let json: serde_json::Value = serde_norway::from_str(text).ok()?;
+        let json: serde_json::Value = yaml::from_str(text).ok()?;
         return json.to_string().parse().ok();
     }
     if let Ok(json) = text.parse() {

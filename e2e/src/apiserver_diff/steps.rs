@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
+use baton_merge::yaml;
 use baton_testbed::Json;
 use serde::Deserialize;
 
@@ -24,7 +25,7 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches.
+/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches. A text is the body as it is, in YAML.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Step {
@@ -34,19 +35,17 @@ enum Step {
 
 impl Step {
     fn asked(&self, namespace: &str) -> anyhow::Result<Asked> {
-        let (request, body) = match self {
-            Self::Bare(request) => (request, String::new()),
-            Self::WithBody(of) => {
-                let (request, body) = of.first_key_value().context("a step without a request")?;
-                (request, body.to_string())
-            }
+        let json = "application/json";
+        let (request, body, format) = match self {
+            Self::Bare(request) => (request, String::new(), json),
+            Self::WithBody(of) => match of.first_key_value().context("a step without a request")? {
+                (request, Json::String(text)) => (request, text.clone(), "application/yaml"),
+                (request, body) => (request, body.to_string(), json),
+            },
         };
         let (method, path) = request.split_once(' ').context("a step is a method and a path")?;
         let (method, content_type) = match method {
-            "GET" => ("GET", "application/json"),
-            "POST" => ("POST", "application/json"),
-            "PUT" => ("PUT", "application/json"),
-            "DELETE" => ("DELETE", "application/json"),
+            "GET" | "POST" | "PUT" | "DELETE" => (method, format),
             "MERGE" => ("PATCH", "application/merge-patch+json"),
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             _ => anyhow::bail!("{method} is no method of a step"),
@@ -57,10 +56,7 @@ impl Step {
 }
 
 fn all() -> anyhow::Result<Vec<Steps>> {
-    let mut all: serde_norway::Value =
-        serde_norway::from_str(include_str!("cases/steps.yaml")).context("the steps aren't YAML")?;
-    all.apply_merge()?;
-    serde_norway::from_value(all).context("the steps have another shape")
+    yaml::from_str(include_str!("cases/steps.yaml")).context("the steps can't be read")
 }
 
 /// Plays all sequences with this word in their name.

@@ -8,12 +8,12 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
+use baton_merge::yaml;
 use baton_testbed::{Cluster, Error, crd, lock, workspace};
 use kube::{
     Client, ResourceExt as _,
     api::{Patch, PatchParams},
 };
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -92,8 +92,8 @@ fn manifests() -> Result<Vec<Value>, Error> {
         for path in yaml_files(&folder)? {
             let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
             let understood = |error| Error::parse(path.display().to_string())(error);
-            for document in serde_norway::Deserializer::from_str(&text) {
-                objects.push(Value::deserialize(document).map_err(understood)?);
+            for document in yaml::read_all(&text).map_err(understood)? {
+                objects.push(document.to().map_err(understood)?);
             }
         }
     }

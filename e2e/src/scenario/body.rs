@@ -1,5 +1,6 @@
 //! Bodies: the YAML of a scenario, and the JSON that is sent.
 
+use baton_merge::yaml;
 use baton_testbed::{
     Json,
     prediction::{Method, Owners, Resource, edit::perform},
@@ -10,7 +11,7 @@ use baton_testbed::{
 /// # Panics
 /// When it is neither.
 pub(super) fn parse(text: &str) -> Json {
-    match serde_norway::from_str(text) {
+    match yaml::from_str(text) {
         Ok(Json::Null) => Json::object(),
         Ok(json) => json,
         Err(error) => panic!("this isn't YAML: {error}\n{text}"),
@@ -73,10 +74,10 @@ pub(super) fn owners_in(method: Method, body: &Json, live: Option<&Json>) -> Own
 
 /// A value of a scenario, in YAML or JSON. Unlike a [document](parse) it may be null.
 pub(super) fn parse_value(text: &str) -> Json {
-    serde_norway::from_str(text).unwrap_or_else(|error| panic!("this isn't YAML: {error}\n{text}"))
+    yaml::from_str(text).unwrap_or_else(|error| panic!("this isn't YAML: {error}\n{text}"))
 }
 
 /// Whether a text is YAML.
 pub(super) fn is_yaml(text: &str) -> bool {
-    serde_norway::from_str::<Json>(text).is_ok()
+    yaml::from_str::<Json>(text).is_ok()
 }

@@ -86,7 +86,7 @@ fn aligned<'t>(left: &'t [String], right: &'t [String], compared: bool) -> Vec<(
 
 /// A document as YAML.
 pub(super) fn yaml(json: &Json) -> String {
-    serde_norway::to_string(json).unwrap_or_else(|_| json.to_string())
+    baton_merge::yaml::to_string(json).unwrap_or_else(|_| json.to_string())
 }
 
 #[cfg(test)]

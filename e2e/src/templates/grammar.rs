@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_merge::yaml;
 use serde_json::{Map, Value};
 
 const SHIPPED: &str = include_str!("grammar.yaml");
@@ -59,7 +60,7 @@ pub(super) struct List {
 impl Grammar {
     /// The one of `grammar.yaml`.
     pub(super) fn shipped() -> Self {
-        let types: Map<String, Value> = serde_norway::from_str(SHIPPED).expect("grammar.yaml is YAML");
+        let types: Map<String, Value> = yaml::from_str(SHIPPED).expect("grammar.yaml is YAML");
         let mut shapes = BTreeMap::new();
         for name in types.keys() {
             shapes.insert(name.clone(), Reader { types: &types }.shape(&types[name], false));

@@ -17,6 +17,7 @@ use anstream::StripStream;
 use baton_apiserver::{Actor, ApiServer, Serving};
 use baton_crd::{Workload, workload_crd};
 use baton_e2e::{apply, client_side_apply};
+use baton_merge::yaml::{self, Document};
 use baton_testbed::{ControlPlane, Error};
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
@@ -81,7 +82,7 @@ impl World {
         let path = control_plane.kubeconfig();
         let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
         let mut kubeconfig: Value =
-            serde_norway::from_str(&text).map_err(|error| Error::parse("kubeconfig")(error))?;
+            yaml::from_str(&text).map_err(|error| Error::parse("kubeconfig")(error))?;
         for context in kubeconfig["contexts"].as_array_mut().into_iter().flatten() {
             context["context"]["namespace"] = json!(namespace);
         }
@@ -314,8 +315,8 @@ async fn create_namespace(client: &Client, name: &str) -> Result<(), Error> {
 
 fn objects(file: &str) -> Result<Vec<Value>, Error> {
     let text = fs::read_to_string(file).map_err(Error::file("read", file))?;
-    let objects = serde_norway::Deserializer::from_str(&text).map(Value::deserialize);
-    objects.collect::<Result<_, _>>().map_err(|error| Error::parse(file)(error))
+    let objects = yaml::read_all(&text).and_then(|documents| documents.iter().map(Document::to).collect());
+    objects.map_err(Error::parse(file))
 }
 
 /// Keeps what is written.

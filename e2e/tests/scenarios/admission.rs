@@ -14,6 +14,7 @@ use baton_e2e::{
     guide::{self, Block},
     install_manifests, scenarios,
 };
+use baton_merge::yaml;
 use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -468,7 +469,7 @@ async fn the_samples_are_accepted_also_from_two_teams(cluster: Cluster) {
     let readme = guide::page("README.md").unwrap().into_iter().find(in_readme).unwrap();
     texts.push(("readme".to_owned(), readme.text));
     for (manager, text) in texts {
-        let sample: DynamicObject = serde_norway::from_str(&text).unwrap();
+        let sample: DynamicObject = yaml::from_str(&text).unwrap();
         let accepted =
             api.patch(&sample.name_any(), &PatchParams::apply(&manager), &Patch::Apply(&sample)).await;
         assert!(accepted.is_ok(), "{manager}: {accepted:?}");

@@ -12,6 +12,7 @@ use std::{
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use baton_e2e::{End, autoscaler, guide, is_ready, scenarios};
+use baton_merge::yaml;
 use baton_testbed::{Cluster, assets, eventually, workspace};
 use kube::{
     CustomResourceExt as _,
@@ -66,7 +67,7 @@ fn judge(objects: &[Value]) -> Vec<Judged> {
 }
 
 fn yaml(path: PathBuf) -> Value {
-    serde_norway::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    yaml::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// The values of an enum in the CRD's status, found by its path.
@@ -428,7 +429,7 @@ async fn the_workloads_of_the_page_are_valid(cluster: Cluster) {
     let scene = Scene::start(&cluster, "other-tools").await;
     let blocks = guide::page("docs/other-tools.md").unwrap();
     let objects = blocks.iter().filter(|block| block.kind == "yaml");
-    let objects = objects.map(|block| serde_norway::from_str::<Value>(&block.text).unwrap());
+    let objects = objects.map(|block| yaml::from_str::<Value>(&block.text).unwrap());
     let workloads: Vec<Value> = objects.filter(|object| object["kind"] == "Workload").collect();
     assert!(!workloads.is_empty());
     scene.server_side_apply(&workloads).await.unwrap();

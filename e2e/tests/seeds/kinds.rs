@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_e2e::scenario::Scene;
+use baton_merge::yaml;
 use baton_testbed::{PATIENCE, poll};
 use k8s_openapi::{ByteString, api::core::v1::ServiceAccount};
 use kube::{
@@ -50,7 +51,7 @@ pub async fn everything(s: &Scene) -> Vec<Stored> {
     let bodies = include_str!("kinds.yaml")
         .replace("$NAMESPACE", s.namespace())
         .replace("$REQUEST", json!(request).as_str().unwrap());
-    let mut bodies: BTreeMap<String, Value> = serde_norway::from_str(&bodies).unwrap();
+    let mut bodies: BTreeMap<String, Value> = yaml::from_str(&bodies).unwrap();
     let discovery = Discovery::new(s.stage().client().clone()).exclude(&["example.com"]).run().await.unwrap();
     let mut stored = Vec::new();
     let mut known = BTreeSet::new();

@@ -9,15 +9,18 @@
 //! # Ok::<(), baton_merge::yaml::Error>(())
 //! ```
 //!
+//! It is written so that they, and readers of YAML 1.2, read the same from it.
+//!
 //! Three things differ from the Go library on purpose. Nesting ends at [`MAX_DEPTH`] rather than at 10,000 levels. Of keys
 //! that are equal as text, such as `1` and `"1"`, the last one wins, where Go leaves it to chance. Numbers that JSON doesn't
 //! have, such as `.inf`, are refused even where a later key replaces them.
 
 mod nodes;
+mod print;
 mod scalar;
 mod write;
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use self::nodes::Events;
 pub use self::nodes::has_surrogates;
@@ -82,6 +85,16 @@ pub fn read_all(text: &str) -> Result<Vec<Document>, Error> {
 /// Reads the first document of a text into a type.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     read(text)?.to()
+}
+
+/// A value as a document, in which no text can be taken for anything else: `no` and `0644` are quoted.
+pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+    of_json(&serde_json::to_string(value)?)
+}
+
+/// A text of JSON as a document, with the members in their order.
+pub fn of_json(json: &str) -> Result<String, Error> {
+    Ok(print::print(json)?)
 }
 
 /// The values of a text that is a stream of JSON. YAML may begin with a brace, too.

@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use baton_apply::LiveObject;
+use baton_merge::yaml;
 use clap::Args;
 use serde_json::Value as Json;
 use similar::TextDiff;
@@ -111,7 +112,7 @@ fn text(
     let secrecy = Secrecy::of(&target.resource);
     let yaml = |object: &Json, stands_for: &dyn Fn(&[&str], &Json) -> &'static str| {
         let object = without_the_servers(printable(object, secrecy, stands_for));
-        serde_norway::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
+        yaml::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
     };
     let Some(after) = written.after() else { return Ok(String::new()) };
     let marked = |path: &[&str], value: &Json| {

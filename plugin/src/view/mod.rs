@@ -71,7 +71,7 @@ impl Format {
                 writeln!(terminal.out, "{}", text.map_err(|error| Failure::Format("JSON", error.into()))?)?;
             }
             Self::Yaml => {
-                let text = serde_norway::to_string(result);
+                let text = baton_merge::yaml::to_string(result);
                 write!(terminal.out, "{}", text.map_err(|error| Failure::Format("YAML", error.into()))?)?;
             }
         }

@@ -111,13 +111,17 @@ fn prepare_update<'a>(
         _ => new,
     };
     if kind.has_generation && has_new_generation(kind, new, old) {
-        let generation = match old.at(&GENERATION) {
-            Some(Value::Int(generation)) => generation,
-            _ => 0,
-        };
-        new = new.with(arena, &GENERATION, Some(Value::Int(generation.saturating_add(1))));
+        new = with_next_generation(arena, new, old);
     }
     new
+}
+
+pub(crate) fn with_next_generation<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
+    let generation = match old.at(&GENERATION) {
+        Some(Value::Int(generation)) => generation,
+        _ => 0,
+    };
+    new.with(arena, &GENERATION, Some(Value::Int(generation.saturating_add(1))))
 }
 
 /// Whether what a kind's controllers act on has changed.

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     fn spec(manifest: &str) -> serde_json::Value {
-        let manifest: serde_json::Value = serde_norway::from_str(manifest).unwrap();
+        let manifest: serde_json::Value = baton_merge::yaml::from_str(manifest).unwrap();
         manifest["spec"].clone()
     }
 

@@ -10,6 +10,7 @@ use baton_e2e::{
     installed::{self, HOME},
     is_ready,
 };
+use baton_merge::yaml;
 use baton_testbed::{Cluster, Metrics, Namespace, Node, PATIENCE, wait_for};
 use kube::{
     Api, Client,
@@ -188,7 +189,7 @@ async fn apply<K>(api: &Api<K>, manager: &str, manifest: &str) -> anyhow::Result
 where
     K: Clone + Debug + DeserializeOwned,
 {
-    let object: Value = serde_norway::from_str(manifest)?;
+    let object: Value = yaml::from_str(manifest)?;
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
     api.patch(name, &params.validation_strict(), &Patch::Apply(&object)).await?;

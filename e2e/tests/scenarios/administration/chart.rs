@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use baton_merge::yaml;
 use serde_json::{Value, json};
 
 use super::objects::{INSTALLATIONS, Id, Objects, helm, rendered, repository};
@@ -433,7 +434,7 @@ fn invalid_values_are_refused() {
 #[test]
 fn the_chart_has_the_version_of_the_operator() {
     let text = std::fs::read_to_string(repository("charts/baton/Chart.yaml")).unwrap();
-    let chart: Value = serde_norway::from_str(&text).unwrap();
+    let chart: Value = yaml::from_str(&text).unwrap();
     for field in ["version", "appVersion"] {
         assert_eq!(chart[field], env!("CARGO_PKG_VERSION"), "{field}");
     }
@@ -451,7 +452,7 @@ fn shown(value: &Value) -> String {
 #[test]
 fn the_readme_lists_every_value_with_its_default() {
     let text = std::fs::read_to_string(repository("charts/baton/values.yaml")).unwrap();
-    let values: Value = serde_norway::from_str(&text).unwrap();
+    let values: Value = yaml::from_str(&text).unwrap();
     let readme = std::fs::read_to_string(repository("charts/baton/README.md")).unwrap();
     // Values that are too long for a table.
     let whole = [

@@ -2,6 +2,7 @@
 //! image: it runs as a process beside them, as the ServiceAccount that the installation created.
 
 use baton_e2e::{End, Operator, OperatorOptions, guide};
+use baton_merge::yaml;
 use baton_testbed::{Cluster, eventually};
 use serde_json::{Value, json};
 
@@ -264,7 +265,7 @@ fn addition(heading: &str) -> Value {
     let page = std::fs::read_to_string(repository(PAGE)).unwrap();
     let (_, below) = page.split_once(&format!("# {heading}\n")).unwrap();
     let (_, yaml) = below.split_once("```yaml\n# add to my-baton/kustomization.yaml\n").unwrap();
-    serde_norway::from_str(yaml.split("```").next().unwrap()).unwrap()
+    yaml::from_str(yaml.split("```").next().unwrap()).unwrap()
 }
 
 /// The installation with monitoring and secure metrics, and with an addition of the page.

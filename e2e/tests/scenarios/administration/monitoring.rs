@@ -8,6 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use baton_merge::yaml;
 use baton_testbed::assets;
 use serde::Deserialize;
 use serde_json::Value;
@@ -114,7 +115,7 @@ fn component(file: &str) -> String {
 }
 
 fn alerts() -> Vec<Value> {
-    let rule: Value = serde_norway::from_str(&component("prometheusrule.yaml")).unwrap();
+    let rule: Value = yaml::from_str(&component("prometheusrule.yaml")).unwrap();
     let groups = rule["spec"]["groups"].as_array().unwrap();
     groups.iter().flat_map(|group| group["rules"].as_array().unwrap().clone()).collect()
 }

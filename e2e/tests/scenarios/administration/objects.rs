@@ -8,8 +8,8 @@ use std::{
     sync::OnceLock,
 };
 
+use baton_merge::yaml;
 use baton_testbed::assets::{self, Assets, Program};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The installations that exist for both kustomize and Helm.
@@ -156,9 +156,12 @@ pub fn helm() -> Command {
 }
 
 pub fn parse(text: &str) -> Objects {
-    let documents = serde_norway::Deserializer::from_str(text).map(|one| Value::deserialize(one).unwrap());
     let mut objects = Objects::new();
-    for object in documents.filter(|object| !object.is_null()) {
+    for document in yaml::read_all(text).unwrap() {
+        let object: Value = document.to().unwrap();
+        if object.is_null() {
+            continue;
+        }
         let id = Id::of(&object);
         assert!(objects.insert(id.clone(), object).is_none(), "there are two of {id}");
     }

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use baton_merge::yaml;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Uri,
@@ -36,7 +37,7 @@ impl Plain {
     /// A client for the server of a kubeconfig with a token.
     pub async fn new(kubeconfig: &Path) -> Self {
         let text = fs::read_to_string(kubeconfig).unwrap();
-        let file: Value = serde_norway::from_str(&text).unwrap();
+        let file: Value = yaml::from_str(&text).unwrap();
         let token = file["users"][0]["user"]["token"].as_str().unwrap().to_owned();
         let file = Kubeconfig::read_from(kubeconfig).unwrap();
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();

@@ -5,6 +5,7 @@ use std::{collections::HashMap, fs, io, path::Path, sync::Arc, time::SystemTime}
 use baton_merge::{
     schema::{Schema, TypeId, definition::SchemaDefinition},
     server::Resources,
+    yaml,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -185,6 +186,6 @@ fn parse(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(value),
         Err(error) if text.trim_start().starts_with('{') => Err(error.to_string()),
-        Err(_) => serde_norway::from_str(text).map_err(|error| error.to_string()),
+        Err(_) => yaml::from_str(text).map_err(|error| error.to_string()),
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use baton_merge::{schema::kinds::GroupVersionKind, server::Resources};
+use baton_merge::{schema::kinds::GroupVersionKind, server::Resources, yaml};
 use baton_merge_driver::{Session, corpus::RECORDED};
 use baton_testbed::workspace;
 use jiff::{SignedDuration, Timestamp};
@@ -76,7 +76,7 @@ impl Types {
 
 /// All objects, in the order of the table.
 pub fn all() -> Result<Vec<Subject>> {
-    let stories: Value = serde_norway::from_str(include_str!("objects.yaml"))?;
+    let stories: Value = yaml::from_str(include_str!("objects.yaml"))?;
     let stories: Vec<Story> = serde_json::from_value(expanded(&stories)?)?;
     stories.into_iter().map(Story::played).collect()
 }
@@ -239,7 +239,7 @@ fn expanded(value: &Value) -> Result<Value> {
 /// A JSON or YAML file.
 fn document(path: &Path) -> Result<Value> {
     let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    serde_norway::from_str(&text).with_context(|| path.display().to_string())
+    yaml::from_str(&text).with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]

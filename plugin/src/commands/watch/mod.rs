@@ -200,8 +200,8 @@ impl Printer<'_> {
                 writeln!(out, "{text}")?;
             }
             Format::Yaml => {
-                let text =
-                    serde_norway::to_string(line).map_err(|error| Failure::Format("YAML", error.into()))?;
+                let text = baton_merge::yaml::to_string(line)
+                    .map_err(|error| Failure::Format("YAML", error.into()))?;
                 write!(out, "---\n{text}")?;
             }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use baton_apply::ownership::LAST_APPLIED;
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 use baton_e2e::client_side_apply::{self, CLIENT_SIDE};
+use baton_merge::yaml;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt, api::ListParams};
 
@@ -24,8 +25,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::heading(8, "A Workload adopts an existing Deployment");
     print::text("A team has created this Deployment with client-side apply, and with its own selector:");
     print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
-    client_side_apply::create(&stage.client, stage.namespace.name(), &serde_norway::from_str(BEFORE)?)
-        .await?;
+    client_side_apply::create(&stage.client, stage.namespace.name(), &yaml::from_str(BEFORE)?).await?;
     let deployments = stage.children(ChildKind::Deployment);
     let mut recorder = stage.record(SHOP).await?;
     recorder.until("two pods to be ready", |live| ready(live) == 2).await?;

@@ -47,7 +47,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     claims.equal("nothing of the edit is left, not even in managedFields", &theirs, &0)?;
     let takeovers = stage.workload().await?.status.unwrap_or_default().takeovers;
     print::text("The Workload reports it in its status:");
-    print::code(&serde_norway::to_string(&json!({"takeovers": takeovers}))?);
+    print::code(&baton_merge::yaml::to_string(&json!({"takeovers": takeovers}))?);
     print::gap();
     let reported: Vec<_> = takeovers.iter().map(|takeover| (&*takeover.manager, &*takeover.path)).collect();
     let image = r#".spec.template.spec.containers[name="app"].image"#;

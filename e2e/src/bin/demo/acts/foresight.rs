@@ -32,7 +32,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.patch_workload(Patch::Json(serde_json::from_str(&patch)?)).await?;
     let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
     print::text("The status shows the plan:");
-    print::code(&serde_norway::to_string(&json!({"plan": plan}))?);
+    print::code(&baton_merge::yaml::to_string(&json!({"plan": plan}))?);
 
     print::gap();
     let planned: Vec<_> = plan.iter().map(|child| (child.kind.as_str(), child.action)).collect();
