@@ -53,7 +53,7 @@ pub enum ManifestError {
         source: io::Error,
     },
     /// It isn't YAML.
-    #[error("{path}: not YAML")]
+    #[error("can't read {path}")]
     Yaml {
         /// Which file.
         path: String,
@@ -210,6 +210,7 @@ fn of_text(path: &str, text: &str) -> Result<Vec<Manifest>, ManifestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Failure;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
         let manifests = of_text("web.yaml", text).map_err(|error| error.to_string())?;
@@ -238,6 +239,12 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_yaml_is_said_once() {
+        let error = Failure::from(of_text("web.yaml", "a: [").unwrap_err());
+        assert_eq!(error.line(), "can't read web.yaml: yaml: line 1: unclosed bracket '['");
+    }
+
+    #[test]
     fn what_is_missing_is_named_with_its_object() {
         let error =
             read("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\nkind: Secret\n").unwrap_err();
@@ -245,7 +252,6 @@ mod tests {
             error,
             "web.yaml: object 2 has no apiVersion: an object needs apiVersion, kind and metadata.name"
         );
-        assert_eq!(read("a: [").unwrap_err(), "web.yaml: not YAML");
         assert!(read("[1]").unwrap_err().contains("no apiVersion"));
     }
 }

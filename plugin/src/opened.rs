@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::{
     ApiError, Change, Forecast, LiveObject, ManagedFieldsEntry, Outcome, Request, Target,
-    ownership::applied_fields,
+    ownership::{IntentError, applied_fields, fields_without_value, reown},
 };
 use baton_merge::{
     Arena,
@@ -20,7 +20,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, moves, moves_table},
     path::FieldQuery,
-    view::{BOLD, CYAN, OutputArgs, Secrecy, shown},
+    view::{self, BOLD, CYAN, ChangeKind, OutputArgs, Secrecy, shown},
     write::{DryRun, Writer, Written, WrittenReport, guard},
 };
 
@@ -71,14 +71,21 @@ impl Opened {
         Steps { opened: self, dry_run, live: self.live.clone(), done: Vec::new(), exit: Exit::Done }
     }
 
+    /// Who owns what in a state of the object.
+    pub(crate) fn owners<'a>(&'a self, arena: &'a Arena, live: &'a LiveObject) -> Owners<'a> {
+        let schema = self.writer.schemas.fields_at(arena, &self.target, live, Path::default());
+        Owners::of(arena, live).with_schema(schema.unwrap_or_default())
+    }
+
     /// Does something with a path that a person means in a state of the object. The field has owners of its own, or none.
     pub(crate) fn at<T>(
+        &self,
         live: &LiveObject,
         query: &FieldQuery,
         act: impl FnOnce(&Owners<'_>, Path<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let arena = Arena::new();
-        let owners = Owners::of(&arena, live);
+        let owners = self.owners(&arena, live);
         let path = ownable(&owners, query)?;
         act(&owners, path)
     }
@@ -91,7 +98,7 @@ impl Opened {
         Some(shown(secrecy, path, path.find(owners.object)?))
     }
 
-    /// An apply by which a manager applies what it has applied, and a field as it is.
+    /// A request by which a manager applies what it has applied, and a field as it is.
     pub(crate) fn apply_with(
         &self,
         live: &LiveObject,
@@ -99,12 +106,12 @@ impl Opened {
         query: &FieldQuery,
     ) -> Result<Request, Failure> {
         let arena = Arena::new();
-        let path = ownable(&Owners::of(&arena, live), query)?;
+        let path = ownable(&self.owners(&arena, live), query)?;
         let more = self.writer.schemas.fields_at(&arena, &self.target, live, path)?;
-        self.reapply(live, manager, applied_fields(&arena, live, manager).union(&arena, more))
+        self.own(&arena, live, manager, applied_fields(&arena, live, manager).union(&arena, more))
     }
 
-    /// An apply by which a manager applies what it has applied but a field.
+    /// An apply by which a manager applies what it has applied but a field. It loses the fields that the server doesn't store, too.
     pub(crate) fn apply_without(
         &self,
         live: &LiveObject,
@@ -112,10 +119,64 @@ impl Opened {
         query: &FieldQuery,
     ) -> Result<Request, Failure> {
         let arena = Arena::new();
-        let path = ownable(&Owners::of(&arena, live), query)?;
-        // The fields that contain others are there as long as these.
-        let own = applied_fields(&arena, live, manager).leaves(&arena);
-        self.reapply(live, manager, own.recursive_difference(&arena, FieldSet::of_paths(&arena, [path])))
+        self.reapply(live, manager, self.applied_without(&arena, live, manager, query)?)
+    }
+
+    /// The values that a request is predicted to remove or change.
+    pub(crate) fn lost_by(&self, request: &Request, live: &LiveObject) -> Vec<view::Change> {
+        let write = self.writer.predict(request.clone(), Some(live));
+        let written = Written { before: Some(live.clone()), write, outcome: None, warnings: Vec::new() };
+        lost(written.changes())
+    }
+
+    /// A request by which a manager no longer owns a field that it has applied, whose value stays.
+    pub(crate) fn disown(
+        &self,
+        live: &LiveObject,
+        manager: &str,
+        query: &FieldQuery,
+    ) -> Result<Request, Failure> {
+        let arena = Arena::new();
+        self.own(&arena, live, manager, self.applied_without(&arena, live, manager, query)?)
+    }
+
+    /// A request by which a manager has applied these fields as well, none of which has a value.
+    pub(crate) fn own_as_well(
+        &self,
+        live: &LiveObject,
+        manager: &str,
+        fields_v1: &Json,
+    ) -> Result<Request, Failure> {
+        let arena = Arena::new();
+        let fields = FieldSet::from_fields_v1(&arena, fields_v1);
+        let fields = fields.map_err(|error| Failure::Format("managedFields", error.into()))?;
+        self.own(&arena, live, manager, applied_fields(&arena, live, manager).union(&arena, fields))
+    }
+
+    /// What a manager has applied but a field, of that what the object has no value for, such as a Secret's `stringData`: FieldsV1,
+    /// if there is any.
+    pub(crate) fn unstored_without(
+        &self,
+        live: &LiveObject,
+        manager: &str,
+        query: &FieldQuery,
+    ) -> Result<Option<Json>, Failure> {
+        let arena = Arena::new();
+        let fields = self.applied_without(&arena, live, manager, query)?;
+        let fields = fields_without_value(&arena, live, fields).map_err(IntentError::from)?;
+        Ok((!fields.is_empty()).then(|| fields.to_fields_v1()))
+    }
+
+    fn applied_without<'a>(
+        &'a self,
+        arena: &'a Arena,
+        live: &'a LiveObject,
+        manager: &str,
+        query: &FieldQuery,
+    ) -> Result<FieldSet<'a>, Failure> {
+        let path = ownable(&self.owners(arena, live), query)?;
+        let own = applied_fields(arena, live, manager);
+        Ok(own.recursive_difference(arena, FieldSet::of_paths(arena, [path])))
     }
 
     /// A JSON patch of just this state of the object.
@@ -168,6 +229,24 @@ impl Opened {
             )
         };
         Err(Failure::Input(format!("{manager} owns fields in {version}, {problem}")))
+    }
+
+    /// A request by which a manager has applied just these fields as they are. If some have no value that it could apply, that is a
+    /// patch of its entry.
+    fn own<'a>(
+        &self,
+        arena: &'a Arena,
+        live: &'a LiveObject,
+        manager: &str,
+        fields: FieldSet<'a>,
+    ) -> Result<Request, Failure> {
+        let unstored = fields_without_value(arena, live, fields).map_err(IntentError::from)?;
+        if !unstored.is_empty()
+            && let Some(request) = reown(&self.target, live, manager.to_owned(), &self.versions(), fields)
+        {
+            return Ok(request);
+        }
+        self.reapply(live, manager, fields)
     }
 
     /// An apply of these fields as they are, not forced.
@@ -289,7 +368,9 @@ impl Steps<'_> {
         let before = Some(self.live.clone());
         let written =
             self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?)).await?;
-        let report = WrittenReport { changes: Vec::new(), ..written.report(dry_run) };
+        let mut report = written.report(dry_run);
+        // What changes hands is in the moves.
+        report.changes = lost(report.changes);
         self.exit = report.exit();
         // If others wrote in between, that isn't this step's doing.
         if let Some(before) = &written.before {
@@ -337,6 +418,12 @@ impl Steps<'_> {
         })?;
         Ok(self.exit)
     }
+}
+
+/// The values that are removed or changed.
+fn lost(mut changes: Vec<view::Change>) -> Vec<view::Change> {
+    changes.retain(|change| matches!(change.kind, ChangeKind::Changed | ChangeKind::Removed));
+    changes
 }
 
 /// The object that a write leaves, or would leave.

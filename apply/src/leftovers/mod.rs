@@ -57,7 +57,7 @@ use crate::{
     Change, FieldPath, LiveObject, Request,
     find::{Finder, at_mut},
     object::entries,
-    ownership::reown,
+    ownership::{applied_fields, reown},
 };
 
 /// The most writes before an apply: one claims fields, one empties structs, and one releases fields.
@@ -101,16 +101,16 @@ impl<'a> Changing<'a> {
         if is_core(kind, "Secret") {
             leftovers.extend(search.copies_of_string_data(manager));
         }
-        let target = &request.target;
-        let reown = |change: &dyn Fn(FieldSet<'a>) -> FieldSet<'a>| {
-            reown(arena, target, self.live, manager.clone(), change)
+        let owned = applied_fields(arena, self.live, manager);
+        let reown = |fields: FieldSet<'a>| {
+            reown(&request.target, self.live, manager.clone(), &[&kind.api_version], fields)
         };
         let first = |request, paths: Vec<Path<'_>>| {
             Some(First { request, clears: paths.into_iter().map(FieldPath::from).collect() })
         };
         if !leftovers.is_empty() {
             let claimed = search.live_fields_at(&leftovers)?;
-            return first(reown(&|owned| owned.union(arena, claimed))?, leftovers);
+            return first(reown(owned.union(arena, claimed))?, leftovers);
         }
         let emptied = search.emptied(&typed(self.intent)?.structs());
         let paths: Vec<Path<'_>> = emptied.iter().map(|emptied| emptied.path).collect();
@@ -119,9 +119,8 @@ impl<'a> Changing<'a> {
         }
         if emptied.iter().all(|emptied| emptied.is_reset) {
             let structs = FieldSet::of_paths(arena, paths.iter().copied());
-            let owned =
-                |owned: FieldSet<'a>| owned.recursive_difference(arena, structs).union(arena, structs);
-            return first(reown(&owned)?, paths);
+            let owned = owned.recursive_difference(arena, structs).union(arena, structs);
+            return first(reown(owned)?, paths);
         }
         let (mut request, intent) = (request.clone(), Finder::new(self.intent));
         if let Change::Apply { body, .. } = &mut request.change {

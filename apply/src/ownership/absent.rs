@@ -51,6 +51,21 @@ pub fn absent_fields(
     Ok(())
 }
 
+/// Those of these fields that the object has no value for, such as a Secret's `stringData` or a `paused: false`: an applier owns them,
+/// and no intent made from the object has them.
+///
+/// # Errors
+/// When the object isn't JSON that the merge core can read.
+pub fn fields_without_value<'a>(
+    arena: &'a Arena,
+    live: &'a LiveObject,
+    fields: FieldSet<'a>,
+) -> Result<FieldSet<'a>, ValueError> {
+    let finder = Finder::new(live.value(arena)?);
+    let paths = fields.paths(arena).into_iter().filter(|path| finder.find(*path).is_none());
+    Ok(FieldSet::of_paths(arena, paths))
+}
+
 /// Visits the uppermost paths of a set that a value doesn't have.
 fn visit<'a>(
     finder: &Finder<'a>,

@@ -8,6 +8,7 @@
 //! | hand a field over to another program without its value changing | [`hand_over`]: the live value, applied by a temporary manager, never forced; then apply your intent without the field |
 //! | take a field back | your intent with the live value, forced, under [`Guard::Unchanged`]; both own it until you write another value |
 //! | take a field out of an entry, with its value as it is: that of a temporary manager, or one that isn't yours | [`Release`]: a JSON patch of `managedFields` |
+//! | change what an applier owns, some of which isn't stored | [`reown`]: the same for its whole entry |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
 mod absent;
@@ -28,13 +29,13 @@ use baton_merge::{
     value::Value,
 };
 
-pub use absent::absent_fields;
+pub use absent::{absent_fields, fields_without_value};
 pub(crate) use intent::name_of_item;
 pub use intent::{IntentError, applied_fields};
 use intent::{Keys, intent_of};
 pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
-pub(crate) use reown::reown;
+pub use reown::reown;
 
 use crate::{Guard, LiveObject, ManagedFieldsEntry, Request, Target};
 
@@ -125,7 +126,8 @@ pub fn hand_over(
     let (field, applied) = (FieldSet::of_paths(&arena, [path]), applied_fields(&arena, live, &temporary));
     if is_scalar && !applied.is_empty() {
         // An intent can't have those of its fields that aren't stored.
-        let request = reown(&arena, &target, live, temporary.clone(), |own| own.union(&arena, field));
+        let fields = applied.union(&arena, field);
+        let request = reown(&target, live, temporary.clone(), &[&target.resource.api_version], fields);
         if request.is_some() {
             return request;
         }

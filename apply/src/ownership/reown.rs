@@ -2,34 +2,41 @@
 
 use std::borrow::Cow;
 
-use baton_merge::{Arena, fieldpath::FieldSet};
+use baton_merge::fieldpath::FieldSet;
 use serde_json::json;
 
 use crate::{Change, LiveObject, Request, Target};
 
-/// A JSON patch of `managedFields` after which the manager owns other fields, as if it had applied them with their live values. The
-/// server refuses it if the object has changed. `None` if the manager has applied in another version of the API, in which the
+/// A JSON patch of `managedFields` after which the manager owns just these fields, as if it had applied them with their live values.
+/// An [intent](crate::Schemas::intent) can't do that for [fields without a live value](super::fields_without_value). The server
+/// refuses it if the object has changed. `None` if the manager has applied in another version of the API than these, in which the
 /// fields may have other names.
-pub(crate) fn reown<'a>(
-    arena: &'a Arena,
+pub fn reown(
     target: &Target,
-    live: &'a LiveObject,
-    manager: Cow<'static, str>,
-    change: impl FnOnce(FieldSet<'a>) -> FieldSet<'a>,
+    live: &LiveObject,
+    manager: impl Into<Cow<'static, str>>,
+    versions: &[&str],
+    fields: FieldSet<'_>,
 ) -> Option<Request> {
-    let api_version = &target.resource.api_version;
-    let own = live.managed_fields().into_iter().find(|entry| entry.is_applied_by(&manager));
-    let write = match own {
-        Some(entry) if entry.api_version() != api_version => return None,
+    let manager = manager.into();
+    let entries = live.managed_fields();
+    let write = match entries.iter().rfind(|entry| entry.is_applied_by(&manager)) {
+        Some(entry) if !versions.contains(&entry.api_version()) => return None,
         Some(entry) => {
             let path = format!("/metadata/managedFields/{}/fieldsV1", entry.position);
-            let fields = change(entry.fields(arena)?).to_fields_v1();
-            json!({"op": "replace", "path": path, "value": fields})
+            json!({"op": "replace", "path": path, "value": fields.to_fields_v1()})
         }
-        None => json!({"op": "add", "path": "/metadata/managedFields/-", "value": {
-            "manager": manager, "operation": "Apply", "apiVersion": api_version,
-            "fieldsType": "FieldsV1", "fieldsV1": change(FieldSet::default()).to_fields_v1(),
-        }}),
+        None => {
+            let entry = json!({
+                "manager": manager, "operation": "Apply", "apiVersion": target.resource.api_version,
+                "fieldsType": "FieldsV1", "fieldsV1": fields.to_fields_v1(),
+            });
+            if entries.is_empty() {
+                json!({"op": "add", "path": "/metadata/managedFields", "value": [entry]})
+            } else {
+                json!({"op": "add", "path": "/metadata/managedFields/-", "value": entry})
+            }
+        }
     };
     let operations = serde_json::from_value(json!([live.revision().test(), write])).ok()?;
     Some(Request { target: target.clone(), change: Change::Patch { operations, manager } })

@@ -7,7 +7,9 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::{
+    Arena, Release,
     fieldpath::{FieldSet, Trailing},
+    release::Rules,
     typed::Context,
     updater::{Managers, VersionedSet},
     value::{Dialect, Value, go_json},
@@ -214,29 +216,30 @@ pub(super) fn look_valid(object: &Value<'_>) -> bool {
 }
 
 /// The entries of a list, as the server's decoder has them: `None` where they aren't a list of entries at all.
-fn raw_entries<'a>(list: Option<Value<'a>>) -> Option<Vec<RawEntry<'a>>> {
-    let text = |entry: &Value<'a>, name| match entry.get(name) {
+fn raw_entries(list: Option<Value<'_>>) -> Option<Vec<RawEntry<'_>>> {
+    list?.as_list()?.iter().map(raw_entry).collect()
+}
+
+fn raw_entry<'a>(entry: &Value<'a>) -> Option<RawEntry<'a>> {
+    entry.as_map()?;
+    let text = |name| match entry.get(name) {
         None | Some(Value::Null) => Some(""),
         Some(Value::String(text)) => Some(text),
         Some(_) => None,
     };
-    let entry = |entry: &Value<'a>| {
-        entry.as_map()?;
-        let time = match entry.get("time") {
-            None | Some(Value::Null) => None,
-            Some(time) => Some(time.as_str()?.parse().ok()?),
-        };
-        Some(RawEntry {
-            manager: text(entry, "manager")?,
-            operation: text(entry, "operation")?,
-            api_version: text(entry, "apiVersion")?,
-            time,
-            fields_type: text(entry, "fieldsType")?,
-            fields: entry.get("fieldsV1").unwrap_or(Value::Null),
-            subresource: text(entry, "subresource")?,
-        })
+    let time = match entry.get("time") {
+        None | Some(Value::Null) => None,
+        Some(time) => Some(time.as_str()?.parse().ok()?),
     };
-    list?.as_list()?.iter().map(entry).collect()
+    Some(RawEntry {
+        manager: text("manager")?,
+        operation: text("operation")?,
+        api_version: text("apiVersion")?,
+        time,
+        fields_type: text("fieldsType")?,
+        fields: entry.get("fieldsV1").unwrap_or(Value::Null),
+        subresource: text("subresource")?,
+    })
 }
 
 impl<'a> Managed<'a> {
@@ -261,7 +264,8 @@ impl<'a> Managed<'a> {
 
     fn decode(context: Context<'a>, entries: &[RawEntry<'a>]) -> Result<Self, EntryError> {
         let read = |(position, entry): (usize, &RawEntry<'a>)| {
-            let (id, owned) = decode(context, entry).map_err(|problem| EntryError { position, problem })?;
+            let (id, owned) = decode(context.arena, context.rules, entry)
+                .map_err(|problem| EntryError { position, problem })?;
             Ok((id, owned, entry.time))
         };
         let all: Vec<_> = entries.iter().enumerate().map(read).collect::<Result<_, _>>()?;
@@ -322,7 +326,8 @@ pub(super) fn unchanged<'a>(live: &Value<'a>, after: &[Entry<'a>]) -> Option<(Ve
 }
 
 fn decode<'a>(
-    context: Context<'a>,
+    arena: &'a Arena,
+    rules: Rules,
     entry: &RawEntry<'a>,
 ) -> Result<(ManagerId<'a>, VersionedSet<'a>), String> {
     let operation = match entry.operation {
@@ -336,13 +341,35 @@ fn decode<'a>(
     if entry.fields_type != "FieldsV1" {
         return Err(format!("fieldsType must be FieldsV1, found {:?}", entry.fields_type));
     }
-    let set = FieldSet::from_value_by(context.arena, entry.fields, Trailing::by(context.rules));
+    let set = FieldSet::from_value_by(arena, entry.fields, Trailing::by(rules));
     let set = set.map_err(|error| error.to_string())?;
     let id = ManagerId::of_entry(entry.manager, operation, entry.api_version, entry.subresource);
     Ok((id, VersionedSet { set, version: entry.api_version, applied: operation == Operation::Apply }))
 }
 
 impl<'a> Entry<'a> {
+    /// The entries of an object, in their order, as a server of this release reads those of a live object.
+    ///
+    /// # Errors
+    /// For the first that it can't read, before which it refuses each write.
+    pub fn all_of(arena: &'a Arena, object: Value<'a>, release: Release) -> Result<Vec<Self>, EntryError> {
+        let entries = managed_fields_of(&object).and_then(|entries| entries.as_list()).unwrap_or_default();
+        let read = |(position, entry): (usize, &Value<'a>)| {
+            let error = |problem| EntryError { position, problem };
+            let raw = raw_entry(entry).ok_or_else(|| error("not an entry".to_owned()))?;
+            let (id, owned) = decode(arena, release.rules(), &raw).map_err(error)?;
+            Ok(Self {
+                manager: id.manager,
+                operation: id.operation,
+                api_version: owned.version,
+                time: raw.time,
+                fields: owned.set,
+                subresource: id.subresource,
+            })
+        };
+        entries.iter().enumerate().map(read).collect()
+    }
+
     /// Whose the entry is.
     pub fn id(&self) -> ManagerId<'a> {
         ManagerId::of_entry(self.manager, self.operation, self.api_version, self.subresource)

@@ -13,10 +13,10 @@ use crate::{
     write::{DryRun, Written},
 };
 
-/// Show the conflicts that an apply of these manifests would have, and the three ways out of each
+/// Show the conflicts that an apply of these manifests would have, and the ways out of each
 ///
 /// Another manager owns a field with another value. Its value can be overwritten, the field can be given up, or it can be shared by
-/// applying the value that it has. Each way is a command that is ready to be run; several conflicts can be resolved at once by
+/// applying the value that it has, unless the server doesn't store it. Each way is a command that is ready to be run; several conflicts can be resolved at once by
 /// joining their flags. What the server would refuse even without conflicts has its message, by a server dry run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -59,7 +59,9 @@ struct ReportedConflict {
     /// The commands.
     overwrite: String,
     give_up: String,
-    share: String,
+    /// None if there is no live value to share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<String>,
 }
 
 pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
@@ -91,7 +93,8 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
         let conflicts = conflicts.map(|change| {
             let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
-            let (overwrite, give_up, share) = (way("--overwrite"), way("--give-up"), way("--share"));
+            let (overwrite, give_up) = (way("--overwrite"), way("--give-up"));
+            let share = change.old.is_some().then(|| way("--share"));
             ReportedConflict { change, overwrite, give_up, share }
         });
         reports.push(Reported { object, conflicts: conflicts.collect(), message, uncertain });
@@ -127,11 +130,13 @@ fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
         table.write(&mut *terminal.out, "")?;
         let mut ways = Table::headless();
         for (way, what, command) in [
-            ("overwrite", "take the field from its owner", &conflict.overwrite),
-            ("give up", "leave the field out of the manifest", &conflict.give_up),
-            ("share", "put the live value into the manifest", &conflict.share),
+            ("overwrite", "take the field from its owner", Some(&conflict.overwrite)),
+            ("give up", "leave the field out of the manifest", Some(&conflict.give_up)),
+            ("share", "put the live value into the manifest", conflict.share.as_ref()),
         ] {
-            ways.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
+            if let Some(command) = command {
+                ways.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
+            }
         }
         ways.write(&mut *terminal.out, "    ")?;
     }

@@ -3,6 +3,7 @@
 use baton_apply::ownership::hand_over;
 use clap::Args;
 
+use super::release::stop_applying;
 use crate::{
     Terminal,
     cluster::{ClusterArgs, Reference},
@@ -55,7 +56,7 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     let temporary = format!("{TEMPORARY}{to}");
-    let (path, owners) = Opened::at(&opened.live, &field, |owners, path| {
+    let (path, owners) = opened.at(&opened.live, &field, |owners, path| {
         let owners: Vec<Manager> = owners.at(path).into_iter().cloned().collect();
         Ok((path.to_string(), owners))
     })?;
@@ -70,18 +71,14 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
     let mut steps = opened.steps(dry_run);
     steps
         .write(format!("{temporary} applies {path} as it is"), |live| {
-            Opened::at(live, &field, |_, path| {
+            opened.at(live, &field, |_, path| {
                 let request = hand_over(opened.target.clone(), live, path, temporary.clone());
                 request.ok_or_else(|| Failure::Input(format!("{path} has no value to hand over")))
             })
         })
         .await?;
     if let Some(manager) = &release_from {
-        steps
-            .write(format!("{manager} applies its fields without {path}"), |live| {
-                opened.apply_without(live, manager, &field)
-            })
-            .await?;
+        stop_applying(&mut steps, &opened, (&field, path.as_str()), manager, false, terminal).await?;
     }
     let left = owners.iter().filter(|owner| owner.name != temporary && owner.name != to).map(|owner| match release_from {
         Some(ref manager) if owner.applies() && owner.name == *manager => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use baton_apply::LiveObject;
-use baton_merge::{Arena, fieldpath};
+use baton_merge::{Arena, fieldpath, value::Value};
 use clap::Args;
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Terminal,
-    cluster::{ClusterArgs, Connection, Reference},
+    cluster::{ClusterArgs, Connection, Reference, name_of},
     failure::{Ending, Exit, Failure},
     manifest,
-    owners::{Field, Manager, Owners, fields, moves, moves_table},
+    owners::{Field, Manager, Owners, check_entries, fields, moves, moves_table},
     path::FieldQuery,
     view::{CYAN, Cell, DIM, OutputArgs, PLAIN, Secrecy, Table, YELLOW, shown},
 };
@@ -53,24 +53,53 @@ pub(crate) async fn run(args: OwnersArgs, cluster: &ClusterArgs, terminal: &mut 
         Some(reference) => {
             let connection = Connection::new(cluster).await?;
             let target = connection.kinds().await?.target(reference, &connection.namespace)?;
-            Some(connection.read(&target).await?)
+            let live = connection.read(&target).await?;
+            Some((connection, target, live))
         }
     };
     match (&saved[..], &live) {
-        ([], Some(live)) => show(live, args.path.as_ref(), args.output, terminal),
-        ([before], Some(after)) | ([before, after], None) => {
+        ([], Some((connection, target, live))) => {
+            if let Err(problem) = check_entries(live) {
+                writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: {problem}", name_of(target))?;
+            }
+            let kinds = std::slice::from_ref(&target.resource);
+            let schemas = if may_have_wholes(live) { connection.schemas(kinds).await.ok() } else { None };
+            let (arena, schemas) = (Arena::new(), schemas.unwrap_or_default());
+            let schema = schemas.fields_at(&arena, target, live, fieldpath::Path::default());
+            let owners = Owners::of(&arena, live).with_schema(schema.unwrap_or_default());
+            show(live, &owners, args.path.as_ref(), args.output, terminal)
+        }
+        ([before], Some((_, target, after))) => {
+            let unreadable = |problem| Failure::Input(format!("{}: {problem}", name_of(target)));
+            check_entries(after).map_err(unreadable)?;
             compare(before, after, args.path.as_ref(), args.output, terminal)
         }
+        ([before, after], None) => compare(before, after, args.path.as_ref(), args.output, terminal),
         _ => Err(Failure::Input("compare TYPE/NAME with one saved state, or two saved states".to_owned())),
     }
 }
 
-/// An object that was saved as YAML or JSON.
+/// Whether a manager owns a map or a list without owning anything in it. The schema tells whether it owns the whole.
+fn may_have_wholes(live: &LiveObject) -> bool {
+    let arena = Arena::new();
+    fields(&Owners::of(&arena, live)).iter().any(|field| {
+        let is_filled = match field.value {
+            Some(Value::Map(map)) => !map.is_empty(),
+            Some(Value::List(items)) => !items.is_empty(),
+            _ => false,
+        };
+        is_filled && !field.has_fields && !field.owners.is_empty()
+    })
+}
+
+/// An object that was saved as YAML or JSON. Its entries of `managedFields` have to be readable.
 fn read(file: &Path) -> Result<LiveObject, Failure> {
     let mut objects = manifest::of_file(file)?;
     let one = objects.pop().filter(|_| objects.is_empty());
     let one = one.ok_or_else(|| Failure::Input(format!("{}: expected one object", file.display())))?;
-    Ok(one.saved()?)
+    let saved = one.saved()?;
+    check_entries(&saved).map_err(|problem| Failure::Input(format!("{}: {problem}", file.display())))?;
+    Ok(saved)
 }
 
 fn secrecy(live: &LiveObject) -> Secrecy {
@@ -112,10 +141,15 @@ struct ReportedField {
     owners: Vec<Manager>,
 }
 
-fn show(live: &LiveObject, path: Option<&FieldQuery>, output: OutputArgs, terminal: &mut Terminal) -> Ending {
-    let (arena, secrecy) = (Arena::new(), secrecy(live));
-    let owners = Owners::of(&arena, live);
-    let mut fields = fields(&owners);
+fn show(
+    live: &LiveObject,
+    owners: &Owners<'_>,
+    path: Option<&FieldQuery>,
+    output: OutputArgs,
+    terminal: &mut Terminal,
+) -> Ending {
+    let secrecy = secrecy(live);
+    let mut fields = fields(owners);
     if let Some(query) = path {
         let path = owners.path(query)?;
         let whole = owners.whole_above(path).unwrap_or(path);
@@ -137,7 +171,7 @@ fn show(live: &LiveObject, path: Option<&FieldQuery>, output: OutputArgs, termin
     let report = Report { object: identity(live), managers: summary, fields: reported.collect() };
     output.output.print(terminal, &report, |terminal| {
         let table = Table::new(["FIELD", "VALUE", "OWNERS", "LAST WRITE"]);
-        let mut tree = Tree { owners: &owners, value: &value, table };
+        let mut tree = Tree { owners, value: &value, table };
         tree.add(&fields, 0, 0);
         tree.table.write(&mut *terminal.out, "")?;
         writeln!(terminal.out)?;

@@ -1,7 +1,7 @@
 //! `release`: a manager gives a field up.
 
 use baton_apply::{
-    Forecast, LiveObject,
+    LiveObject,
     ownership::{Release, owners},
 };
 use clap::Args;
@@ -12,19 +12,25 @@ use crate::{
     failure::{Ending, Failure},
     opened::{Opened, Steps},
     owners::labels,
-    path::{FieldQuery, is_within},
-    view::OutputArgs,
+    path::FieldQuery,
+    view::{OutputArgs, Table, YELLOW},
     write::DryRunArgs,
 };
 
 /// The manager of writes that only change who owns a field, and that become no owner.
 pub(super) const ITSELF: &str = "kubectl-baton";
 
+/// How many fields the error names that would be lost.
+const MOST_NAMED: usize = 5;
+
 /// Have a manager give a field up
 ///
 /// A manager that has applied the field applies what it has applied without it, as its manifest would without the field. A manager
 /// that has written the field otherwise loses it in the managedFields, and the value stays. Without another owner, an applied field
-/// is removed or gets its default: then --drop is needed.
+/// is removed or gets its default: then --drop is needed. With the last owned field of a map or struct, all that nobody owns in it
+/// goes, too. All values that go are shown before they do.
+///
+/// The manager's other fields stay its own, also those that the server doesn't store, such as a Secret's stringData.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +59,7 @@ pub(crate) async fn run(args: ReleaseArgs, cluster: &ClusterArgs, terminal: &mut
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     let mut steps = opened.steps(dry_run);
-    let left = release(&mut steps, &opened, &path, &from, drop).await?;
+    let left = release(&mut steps, &opened, &path, &from, drop, terminal).await?;
     steps.finish(left, output, terminal)
 }
 
@@ -64,32 +70,18 @@ pub(super) async fn release(
     query: &FieldQuery,
     manager: &str,
     may_lose_it: bool,
+    terminal: &mut Terminal,
 ) -> Result<Vec<String>, Failure> {
-    let Owned { path, has_applied, has_updated } = owned(&steps.live, query, manager)?;
+    let Owned { path, has_applied, has_updated } = owned(opened, &steps.live, query, manager)?;
     let mut left = Vec::new();
     if has_applied {
-        steps
-            .write(format!("{manager} applies its fields without {path}"), |live| {
-                let request = opened.apply_without(live, manager, query)?;
-                if let Ok(Forecast::Stored(stored)) = &opened.writer.predict(request.clone(), Some(live)).forecast
-                    && !may_lose_it
-                    && let Some(lost) = stored.effects.removes.iter().chain(&stored.effects.sets).find(|lost| {
-                        is_within(lost.as_str(), &path) || is_within(&path, lost.as_str())
-                    })
-                {
-                    return Err(Failure::Input(format!(
-                        "nobody else owns {lost}: it would be removed, or get its default. Share it first, or add --drop"
-                    )));
-                }
-                Ok(request)
-            })
-            .await?;
+        stop_applying(steps, opened, (query, path.as_str()), manager, may_lose_it, terminal).await?;
         left.push(format!("Remove {path} from the manifest of {manager}, before it is applied again."));
     }
     if has_updated {
         steps
             .write(format!("{manager} loses {path} in the managedFields"), |live| {
-                Opened::at(live, query, |_, path| {
+                opened.at(live, query, |_, path| {
                     let own = owners(live, path).into_iter();
                     let own: Vec<_> = own.filter(|own| own.manager == manager).collect();
                     let request = Release::new(live, path, &own).request(opened.target.clone(), ITSELF);
@@ -101,6 +93,59 @@ pub(super) async fn release(
     Ok(left)
 }
 
+/// The steps by which a manager applies its fields without one, and still owns those that have no value.
+pub(super) async fn stop_applying(
+    steps: &mut Steps<'_>,
+    opened: &Opened,
+    (query, path): (&FieldQuery, &str),
+    manager: &str,
+    may_lose_it: bool,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let mut unstored = None;
+    steps
+        .write(format!("{manager} applies its fields without {path}"), |live| {
+            let request = opened.apply_without(live, manager, query)?;
+            let lost = opened.lost_by(&request, live);
+            if lost.is_empty() {
+                return opened.disown(live, manager, query);
+            }
+            if !may_lose_it {
+                let named = lost.iter().take(MOST_NAMED).map(|lost| lost.path.as_str());
+                let paths = named.collect::<Vec<_>>().join(", ");
+                return Err(Failure::Input(match lost.len() {
+                    1 => format!(
+                        "nobody else owns {paths}: it would be removed, or get its default. Share it first, or add --drop"
+                    ),
+                    count => format!(
+                        "nobody else owns {paths}{}: they would be removed, or get their defaults. Share them first, or add --drop",
+                        match count.saturating_sub(MOST_NAMED) {
+                            0 => String::new(),
+                            more => format!(" and {more} more"),
+                        }
+                    ),
+                }));
+            }
+            writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} these values go, or get their defaults:")?;
+            let mut table = Table::headless();
+            for lost in &lost {
+                lost.row(&mut table);
+            }
+            table.write(&mut *terminal.err, "  ")?;
+            unstored = opened.unstored_without(live, manager, query)?;
+            Ok(request)
+        })
+        .await?;
+    if let Some(fields) = unstored {
+        steps
+            .write(format!("{manager} owns its fields without a value again"), |live| {
+                opened.own_as_well(live, manager, &fields)
+            })
+            .await?;
+    }
+    Ok(())
+}
+
 /// A field that a manager owns.
 pub(super) struct Owned {
     path: String,
@@ -109,8 +154,13 @@ pub(super) struct Owned {
 }
 
 /// How a manager owns a field. Fails if it doesn't.
-pub(super) fn owned(live: &LiveObject, query: &FieldQuery, manager: &str) -> Result<Owned, Failure> {
-    Opened::at(live, query, |owners, path| {
+pub(super) fn owned(
+    opened: &Opened,
+    live: &LiveObject,
+    query: &FieldQuery,
+    manager: &str,
+) -> Result<Owned, Failure> {
+    opened.at(live, query, |owners, path| {
         let all = owners.within(path);
         let own = || all.iter().filter(|own| own.name == manager);
         if own().next().is_none() {

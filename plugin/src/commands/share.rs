@@ -52,7 +52,7 @@ pub(super) async fn share(
     query: &FieldQuery,
     manager: &str,
 ) -> Result<String, Failure> {
-    let (path, value) = Opened::at(&steps.live, query, |owners, path| {
+    let (path, value) = opened.at(&steps.live, query, |owners, path| {
         let value = path
             .find(owners.object)
             .ok_or_else(|| Failure::Input(format!("{path} has no value to share")))?;

@@ -47,11 +47,11 @@ pub(crate) async fn run(args: TransferArgs, cluster: &ClusterArgs, terminal: &mu
     let TransferArgs { object, path, from, to, dry_run, output } = args;
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
-    owned(&opened.live, &path, &from)?;
+    owned(&opened, &opened.live, &path, &from)?;
     let mut steps = opened.steps(dry_run);
     let mut left = vec![share(&mut steps, &opened, &path, &to).await?];
     if steps.are_done() {
-        left.extend(release(&mut steps, &opened, &path, &from, false).await?);
+        left.extend(release(&mut steps, &opened, &path, &from, false, terminal).await?);
     }
     steps.finish(left, output, terminal)
 }

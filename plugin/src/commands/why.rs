@@ -1,6 +1,6 @@
 //! `why`: why a field has its value, and what keeps it.
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, fieldpath::PathElement, value::Value};
 use clap::Args;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::{
     cluster::{ClusterArgs, Reference},
     failure::{Ending, Exit, Failure},
     opened::Opened,
-    owners::{Manager, Owners, owners_table},
+    owners::{Manager, owners_table},
     path::FieldQuery,
     view::{BOLD, CYAN, Cell, GREEN, OutputArgs, RED, Secrecy, Table, YELLOW, shown},
     write::DryRun,
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
     let opened = Opened::new(&args.object, cluster).await?;
     let (mut report, owned) = {
         let (arena, secrecy) = (Arena::new(), Secrecy::of(&opened.target.resource));
-        let owners = Owners::of(&arena, &opened.live);
+        let owners = opened.owners(&arena, &opened.live);
         let path = owners.path(&args.path)?;
         let whole = owners.whole_above(path);
         let owned = whole.unwrap_or(path);
@@ -91,7 +91,12 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
             path: path.to_string(),
             part_of: whole.map(|whole| whole.to_string()),
             value: value.map(|value| shown(secrecy, path, value)),
-            reason: reason(value, &managers),
+            reason: match path.elements() {
+                [PathElement::Field("stringData"), PathElement::Field(key)] if secrecy == Secrecy::Secret => {
+                    format!("The server doesn't store it. What it was set to is the value of .data.{key}.")
+                }
+                _ => reason(value, &managers),
+            },
             owners: managers,
             if_dropped: Vec::new(),
         };
@@ -166,7 +171,8 @@ async fn dropped(
             (Fate::Resets, "the server fills in its default".to_owned())
         }
         (Some(_), Some(_)) => (Fate::Changes, format!("a part of it has no other owner than {manager}")),
-        (_, None) => (Fate::Goes, "nobody else owns it".to_owned()),
+        (Some(_), None) => (Fate::Goes, "nobody else owns it".to_owned()),
+        (None, None) => (Fate::Stays, "it has no value that could go".to_owned()),
         (None, Some(_)) => (Fate::Resets, "the server fills in its default".to_owned()),
     };
     let value = has.filter(|_| matches!(result, Fate::Resets | Fate::Changes));

@@ -145,8 +145,12 @@ impl Intent {
 
     /// Takes the live value of a field, as someone does who shares it.
     pub(crate) fn share(&mut self, query: &FieldQuery) -> Result<(), Failure> {
+        let live = self.at(query, |path, live| Some(path.find(live).map(|value| value.to_json())))?;
+        let live = live.ok_or_else(|| {
+            Failure::Input(format!("{} has no value of {query} to share", name_of(&self.target)))
+        })?;
         let mut body = self.body.clone();
-        self.at(query, |path, live| replace(&mut body, path.elements(), path.find(live)?.to_json()))?;
+        self.at(query, |path, _| replace(&mut body, path.elements(), live))?;
         self.body = body;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Who owns the fields of an object, read from its `managedFields`.
 
 mod diff;
+mod entries;
 mod tree;
 
 use std::collections::HashMap;
@@ -8,7 +9,7 @@ use std::collections::HashMap;
 use baton_apply::{LiveObject, ManagedFieldsEntry};
 use baton_merge::{
     Arena,
-    fieldpath::{FieldSet, Path},
+    fieldpath::{FieldSet, Path, PathElement},
     value::Value,
 };
 use serde::Serialize;
@@ -20,6 +21,7 @@ use crate::{
 
 pub(crate) use self::{
     diff::{Move, labels, moves, moves_table, owners_table},
+    entries::check_entries,
     tree::{Field, fields},
 };
 
@@ -67,7 +69,7 @@ impl Manager {
     pub(crate) fn cells(&self) -> [Cell; 4] {
         let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned()).into();
         [
-            Cell::new(&self.name, CYAN),
+            Cell::new(or_nameless(&self.name), CYAN),
             self.operation.clone().into(),
             or_dash(&self.subresource),
             or_dash(&self.time),
@@ -81,8 +83,14 @@ impl Manager {
     }
 }
 
+/// The name as it is shown: an entry may have none.
+fn or_nameless(name: &str) -> &str {
+    if name.is_empty() { "(no name)" } else { name }
+}
+
 /// A manager's name, and how it wrote unless that is by an apply of the object itself.
 pub(crate) fn label(name: &str, operation: &str, subresource: Option<&str>) -> String {
+    let name = or_nameless(name);
     match (operation, subresource) {
         ("Apply", None) => name.to_owned(),
         (operation, None) => format!("{name} ({operation})"),
@@ -98,6 +106,8 @@ pub(crate) struct Owners<'a> {
     pub(crate) sets: Vec<FieldSet<'a>>,
     /// The object.
     pub(crate) object: Value<'a>,
+    /// All its fields by the schema; none if that isn't known.
+    schema: FieldSet<'a>,
     arena: &'a Arena,
 }
 
@@ -116,7 +126,18 @@ impl<'a> Owners<'a> {
                 sets.push(entry.fields(arena).unwrap_or_default());
             }
         }
-        Self { managers, sets, object, arena }
+        Self { managers, sets, object, schema: FieldSet::default(), arena }
+    }
+
+    /// The same, with the fields that the object has by its schema. They tell what is owned as a whole from a map or list of whose
+    /// fields none has an owner.
+    pub(crate) fn with_schema(self, schema: FieldSet<'a>) -> Self {
+        Self { schema, ..self }
+    }
+
+    /// The fields that the object has below this place, by the schema.
+    fn in_schema(&self, place: &[PathElement<'_>]) -> FieldSet<'a> {
+        place.iter().fold(self.schema, |set, element| set.below(element))
     }
 
     /// What any manager owns.
@@ -157,6 +178,7 @@ impl<'a> Owners<'a> {
         let owned = self.owned();
         prefixes
             .filter(|above| owned.contains(above))
+            .filter(|above| self.in_schema(above.elements()).is_empty())
             .find(|above| above.elements().iter().fold(owned, |set, element| set.below(element)).is_empty())
     }
 }

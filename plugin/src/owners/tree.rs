@@ -6,7 +6,7 @@ use baton_merge::{
 };
 
 use super::Owners;
-use crate::path::{is_of_the_server, name_among};
+use crate::path::{is_of_the_server, name_among, name_beside};
 
 /// A field: what has an owner, or a value that can't be looked into any further.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Field<'a> {
 pub(crate) fn fields<'a>(owners: &Owners<'a>) -> Vec<Field<'a>> {
     let sets: Vec<_> = owners.sets.iter().copied().enumerate().collect();
     let mut walk = Walk { owners, path: Vec::new(), found: Vec::new() };
-    walk.children(Some(owners.object), &sets);
+    walk.children(Some(owners.object), &sets, FieldSet::default());
     walk.found
 }
 
@@ -39,9 +39,10 @@ struct Walk<'o, 'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
-    fn children(&mut self, value: Option<Value<'a>>, sets: &Sets<'a>) {
+    /// `unowned` are fields that the schema has here and no manager owns.
+    fn children(&mut self, value: Option<Value<'a>>, sets: &Sets<'a>, unowned: FieldSet<'a>) {
         let mut owned = Vec::new();
-        for branch in sets.iter().flat_map(|(_, set)| set.branches()) {
+        for branch in sets.iter().flat_map(|(_, set)| set.branches()).chain(unowned.branches()) {
             if !owned.contains(&branch.element) {
                 owned.push(branch.element);
             }
@@ -54,8 +55,8 @@ impl<'a> Walk<'_, 'a> {
                 );
             }
             Some(Value::List(items)) => children.extend(items.iter().zip(0..).map(|(item, index)| {
-                let named = name_among(*item, owned.iter().copied());
-                let element = named.or_else(|| self.with_keys_of(&owned, *item));
+                let named = name_among(*item, items, &owned);
+                let element = named.or_else(|| name_beside(self.owners.arena, *item, &owned));
                 (element.unwrap_or(PathElement::Index(index)), Some(*item))
             })),
             _ => {}
@@ -83,8 +84,13 @@ impl<'a> Walk<'_, 'a> {
                 below.push((*position, branch.below));
             }
         }
+        let unowned = match &below[..] {
+            [] if !owners.is_empty() => self.owners.in_schema(&self.path),
+            _ => FieldSet::default(),
+        };
         // Without an owner, a map is looked into and a list isn't: its items have no names.
         let has_fields = !below.is_empty()
+            || !unowned.is_empty()
             || (owners.is_empty()
                 && value.and_then(|value| value.as_map()).is_some_and(|map| !map.is_empty()));
         let is_item = !matches!(element, PathElement::Field(_));
@@ -93,18 +99,7 @@ impl<'a> Walk<'_, 'a> {
             self.found.push(Field { path, value, has_fields, owners });
         }
         if has_fields {
-            self.children(value, &below);
+            self.children(value, &below, unowned);
         }
-    }
-
-    /// The name of an item that no manager owns, by the keys that its neighbours are named by.
-    fn with_keys_of(&self, owned: &[PathElement<'a>], item: Value<'a>) -> Option<PathElement<'a>> {
-        let keys = owned.iter().find_map(|element| match element {
-            PathElement::Key(keys) => Some(*keys),
-            _ => None,
-        });
-        let keys = keys?.iter().map(|(name, _)| Some((*name, item.get(name)?)));
-        let keys: Vec<_> = keys.collect::<Option<_>>()?;
-        Some(PathElement::Key(self.owners.arena.list(keys)))
     }
 }

@@ -7,7 +7,7 @@
 mod parse;
 mod resolve;
 
-pub(crate) use self::resolve::{every_path, is_of_the_server, name_among, resolve};
+pub(crate) use self::resolve::{every_path, is_of_the_server, name_among, name_beside, resolve};
 
 /// Whether a path, as text, is this one or leads into it.
 pub(crate) fn is_within(path: &str, above: &str) -> bool {

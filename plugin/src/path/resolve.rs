@@ -1,5 +1,7 @@
 //! Finds what a path means in an object.
 
+use std::collections::BTreeSet;
+
 use baton_merge::{
     Arena,
     fieldpath::{Branch, FieldSet, KeyField, Path, PathElement},
@@ -28,7 +30,7 @@ pub(crate) fn resolve<'a>(
         let found = match step {
             Step::Name(_) => here.longest_name(arena, steps),
             Step::WholeName(name) => here.name(name, arena).map(|element| (element, rest)),
-            Step::Index(index) => here.at(*index).map(|element| (element, rest)),
+            Step::Index(index) => here.at(arena, *index).map(|element| (element, rest)),
             Step::Value(text) => here.item(text).map(|element| (element, rest)),
             Step::Keys(keys) => match here.with_keys(arena, keys)[..] {
                 [] => None,
@@ -59,13 +61,19 @@ struct Here<'a> {
 
 impl<'a> Here<'a> {
     fn below(self, element: &PathElement<'a>) -> Self {
-        let exact = || Path::new(std::slice::from_ref(element)).find(self.value?);
-        let named = || {
-            let names = self.names();
-            let is_it = |item: &&Value<'a>| name_among(**item, names.iter().copied()) == Some(*element);
-            self.items().iter().find(is_it).copied()
+        let names = self.names();
+        let is_it = |item: &Value<'a>| match (element, self.name_among(*item, &names)) {
+            (_, Some(name)) => name == *element,
+            (PathElement::Key(_), None) => name_among(*item, &[], &[*element]).is_some(),
+            _ => true,
         };
-        Self { value: exact().or_else(named), owned: self.owned.below(element) }
+        let exact = Path::new(std::slice::from_ref(element));
+        let exact = self.value.and_then(|value| exact.find(value)).filter(is_it);
+        let searched = || match element {
+            PathElement::Key(_) => self.items().iter().copied().find(is_it),
+            _ => None,
+        };
+        Self { value: exact.or_else(searched), owned: self.owned.below(element) }
     }
 
     /// The member with this name that the object has or a manager owns.
@@ -98,10 +106,14 @@ impl<'a> Here<'a> {
     }
 
     /// The item at a position, as managers name it.
-    fn at(self, index: usize) -> Option<PathElement<'a>> {
-        let item = *self.items().get(index)?;
-        name_among(item, self.names().iter().copied())
-            .or_else(|| Some(PathElement::Index(index.try_into().ok()?)))
+    fn at(self, arena: &'a Arena, index: usize) -> Option<PathElement<'a>> {
+        let (item, names) = (*self.items().get(index)?, self.names());
+        let name = self.name_among(item, &names).or_else(|| name_beside(arena, item, &names));
+        name.or_else(|| Some(PathElement::Index(index.try_into().ok()?)))
+    }
+
+    fn name_among(self, item: Value<'_>, names: &[PathElement<'a>]) -> Option<PathElement<'a>> {
+        name_among(item, self.items(), names)
     }
 
     fn item(self, text: &str) -> Option<PathElement<'a>> {
@@ -124,18 +136,30 @@ impl<'a> Here<'a> {
             }),
             _ => false,
         });
-        let mut found: Vec<_> = owned.collect();
+        let (mut found, names) = (owned.collect::<Vec<_>>(), self.names());
         let unowned = self.items().iter().filter(|item| {
             keys.iter().all(|(name, text)| has(item.get(name), text))
-                && name_among(**item, self.names().iter().copied()).is_none()
+                && self.name_among(**item, &names).is_none()
         });
         found.extend(unowned.map(|item| {
-            let keys = keys.iter().filter_map(|(name, _)| Some((arena.copy_text(name), item.get(name)?)));
-            let mut keys: Vec<KeyField<'a>> = keys.collect();
-            keys.sort_by_key(|(name, _)| *name);
-            PathElement::Key(arena.list(keys))
+            name_beside(arena, *item, &names).unwrap_or_else(|| {
+                let keys = keys.iter().filter_map(|(name, _)| Some((arena.copy_text(name), item.get(name)?)));
+                let mut keys: Vec<KeyField<'a>> = keys.collect();
+                keys.sort_by_key(|(name, _)| *name);
+                PathElement::Key(arena.list(keys))
+            })
         }));
-        found
+        // Keys that others have too, as the whole name of an item that leaves out an optional one.
+        let is_whole = |element: &&PathElement<'a>| match element {
+            PathElement::Key(own) => {
+                own.len() == keys.len() && own.iter().all(|(own, _)| keys.iter().any(|(name, _)| own == name))
+            }
+            _ => false,
+        };
+        match found.iter().filter(is_whole).collect::<Vec<_>>()[..] {
+            [whole] => vec![*whole],
+            _ => found,
+        }
     }
 
     fn value_at(self, element: &PathElement<'a>, name: &str) -> Option<Value<'a>> {
@@ -143,12 +167,14 @@ impl<'a> Here<'a> {
     }
 }
 
-/// The name of an item among those that managers own. An item may leave out a key that has a default.
+/// The name of an item of a list among those that managers own: the one with the most keys. An item may leave out a key that has a
+/// default, unless another item has all keys of the name.
 pub(crate) fn name_among<'a>(
     item: Value<'_>,
-    names: impl Iterator<Item = PathElement<'a>> + Clone,
+    items: &[Value<'_>],
+    names: &[PathElement<'a>],
 ) -> Option<PathElement<'a>> {
-    let is_named = |element: &PathElement<'a>, is_exact: bool| match element {
+    let is_named = |item: Value<'_>, element: &PathElement<'a>, is_exact: bool| match element {
         PathElement::Key(keys) => {
             let has = |(name, key): &KeyField<'a>| item.get(name).map_or(!is_exact, |own| own == *key);
             keys.iter().all(has) && keys.iter().any(|(name, _)| item.get(name).is_some())
@@ -156,10 +182,29 @@ pub(crate) fn name_among<'a>(
         PathElement::Value(value) => item == *value,
         _ => false,
     };
-    names.clone().find(|element| is_named(element, true)).or_else(|| {
-        let mut names = names;
-        names.find(|element| is_named(element, false))
-    })
+    let length = |element: &&PathElement<'a>| match element {
+        PathElement::Key(keys) => keys.len(),
+        _ => 0,
+    };
+    let exact = names.iter().filter(|element| is_named(item, element, true)).max_by_key(length);
+    let is_free = |element: &&PathElement<'a>| !items.iter().any(|item| is_named(*item, element, true));
+    let inexact = || names.iter().filter(|element| is_named(item, element, false)).find(is_free);
+    exact.or_else(inexact).copied()
+}
+
+/// The name of an item that no manager owns, by those of its neighbours' keys that it has.
+pub(crate) fn name_beside<'a>(
+    arena: &'a Arena,
+    item: Value<'a>,
+    names: &[PathElement<'a>],
+) -> Option<PathElement<'a>> {
+    let keys = names.iter().flat_map(|element| match element {
+        PathElement::Key(keys) => *keys,
+        _ => &[],
+    });
+    let keys: BTreeSet<&str> = keys.map(|(name, _)| *name).collect();
+    let keys: Vec<_> = keys.into_iter().filter_map(|name| Some((name, item.get(name)?))).collect();
+    (!keys.is_empty()).then(|| PathElement::Key(arena.list(keys)))
 }
 
 fn no_such_field<'a>(
@@ -213,7 +258,7 @@ fn walk<'a>(
     }
     let mut elements: Vec<PathElement<'a>> = match here.value {
         Some(Value::Map(map)) => map.members().iter().map(|(name, _)| PathElement::Field(name)).collect(),
-        Some(Value::List(items)) => (0..items.len()).filter_map(|index| here.at(index)).collect(),
+        Some(Value::List(items)) => (0..items.len()).filter_map(|index| here.at(arena, index)).collect(),
         _ => Vec::new(),
     };
     let only_owned = here.owned.branches().map(|branch| branch.element);
@@ -249,4 +294,39 @@ pub(crate) fn is_of_the_server(path: &[PathElement<'_>]) -> bool {
                 )
             ]
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_item_that_leaves_out_an_optional_key_has_a_name_of_its_own() {
+        let object = json!({"devices": [
+            {"device": "x", "pool": "p", "shareID": "s", "state": "shared"},
+            {"device": "x", "pool": "p", "state": "whole"},
+        ]});
+        let shared = r#"k:{"device":"x","pool":"p","shareID":"s"}"#;
+        let whole = r#"k:{"device":"x","pool":"p"}"#;
+        for owned in [&[shared, whole][..], &[shared]] {
+            let entry = |name: &&str| ((*name).to_owned(), json!({".": {}, "f:state": {}}));
+            let fields = json!({"f:devices": owned.iter().map(entry).collect::<serde_json::Map<_, _>>()});
+            let arena = Arena::new();
+            let value = Value::from_json(&arena, &object).unwrap();
+            let owned = FieldSet::from_fields_v1(&arena, &fields).unwrap();
+            let found = |text: &str| {
+                let query = text.parse().unwrap();
+                let path = resolve(&query, &arena, value, owned).map_err(|error| error.to_string())?;
+                let place = path.elements().iter().fold(Here { value: Some(value), owned }, Here::below);
+                Ok::<_, String>(place.value.map(|value| value.to_json()))
+            };
+            let state = found("devices[device=x,pool=p].state");
+            assert_eq!(state, Ok(Some(json!("whole"))), "{fields}");
+            assert!(found("devices[device=x].state").unwrap_err().contains("is ambiguous"), "{fields}");
+            let state = found("devices[device=x,pool=p,shareID=s].state");
+            assert_eq!(state, Ok(Some(json!("shared"))), "{fields}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Cell, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, shown};
 use crate::{
-    owners::{Owners, label, moves},
+    owners::{Owners, fields, label, moves},
     path::is_within,
 };
 
@@ -88,17 +88,18 @@ impl Changing<'_> {
             new: value(&new, path),
             from: from(path),
         };
-        let written =
-            effects.sets.iter().chain(&effects.removes).chain(effects.takes.iter().map(|take| &take.path));
+        let removes = match &had {
+            Some(had) => values_in(had, &effects.removes),
+            None => effects.removes.clone(),
+        };
+        let written = effects.sets.iter().chain(&removes).chain(effects.takes.iter().map(|take| &take.path));
         let mut changes: Vec<Change> = Vec::new();
         for path in written {
             let written = change(ChangeKind::Changed, path);
             let kind = match (&written.old, &written.new) {
                 (None, _) => ChangeKind::Added,
                 (Some(_), None) => ChangeKind::Removed,
-                (Some(old), Some(new))
-                    if old == new && written.from.is_empty() && effects.removes.contains(path) =>
-                {
+                (Some(old), Some(new)) if old == new && written.from.is_empty() && removes.contains(path) => {
                     continue;
                 }
                 (Some(_), Some(_)) => ChangeKind::Changed,
@@ -175,6 +176,21 @@ impl Change {
         };
         table.row([Cell::new(mark, style), Cell::new(&self.path, style), values.into(), note.into()]);
     }
+}
+
+/// The fields in these parts of an object that have a value of their own, or else the parts.
+fn values_in(owners: &Owners<'_>, parts: &[FieldPath]) -> Vec<FieldPath> {
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    let fields = fields(owners).into_iter().filter(|field| !field.has_fields && field.value.is_some());
+    let fields: Vec<FieldPath> = fields.map(|field| field.path.into()).collect();
+    let values = parts.iter().flat_map(|part| {
+        let within = fields.iter().filter(|path| is_within(path.as_str(), part.as_str()));
+        let within: Vec<_> = within.cloned().collect();
+        if within.is_empty() { vec![part.clone()] } else { within }
+    });
+    values.collect()
 }
 
 /// The values of an object by the spelling of their paths.
