@@ -24,7 +24,8 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches.
+/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches, and `AWAIT` is a `GET` that is sent until it
+/// succeeds. Behind the path, `as USER` and `in GROUP` say who sends it, if it isn't the administrator.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Step {
@@ -41,9 +42,10 @@ impl Step {
                 (request, body.to_string())
             }
         };
-        let (method, path) = request.split_once(' ').context("a step is a method and a path")?;
+        let mut words = request.split(' ');
+        let (method, path) = words.next().zip(words.next()).context("a step is a method and a path")?;
         let (method, content_type) = match method {
-            "GET" => ("GET", "application/json"),
+            "GET" | AWAIT => ("GET", "application/json"),
             "POST" => ("POST", "application/json"),
             "PUT" => ("PUT", "application/json"),
             "DELETE" => ("DELETE", "application/json"),
@@ -52,9 +54,24 @@ impl Step {
             _ => anyhow::bail!("{method} is no method of a step"),
         };
         let (path, body) = (path.replace("$ns", namespace), body.replace("$ns", namespace));
-        Ok(Asked::of(request, method, &path, Some(("content-type", content_type)), body))
+        let mut asked = Asked::of(request, method, &path, Some(("content-type", content_type)), body);
+        while let Some(word) = words.next() {
+            let header = match word {
+                "as" => "impersonate-user",
+                "in" => "impersonate-group",
+                _ => anyhow::bail!("{word} says nothing of who sends a step"),
+            };
+            asked.headers.push((header, words.next().context("who sends a step?")?.to_owned()));
+        }
+        Ok(asked)
+    }
+
+    fn awaits(&self) -> bool {
+        matches!(self, Self::Bare(request) if request.starts_with(AWAIT))
     }
 }
+
+const AWAIT: &str = "AWAIT";
 
 fn all() -> anyhow::Result<Vec<Steps>> {
     let mut all: serde_norway::Value =
@@ -65,6 +82,7 @@ fn all() -> anyhow::Result<Vec<Steps>> {
 
 /// Plays all sequences with this word in their name.
 pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) -> anyhow::Result<()> {
+    pair.control_access()?;
     for (number, Steps { name, steps }) in all()?.iter().enumerate() {
         if !name.to_lowercase().contains(word) {
             continue;
@@ -74,6 +92,9 @@ pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) ->
         let mut names = [Names::default(), Names::default()];
         for step in steps {
             let asked = step.asked(&namespace)?;
+            if step.awaits() {
+                pair.until_it_succeeds(&asked).await?;
+            }
             let (mut real, mut ours) = pair.send(&asked, &mut names).await?;
             for response in [&mut real, &mut ours] {
                 hide_made_up(&mut response.body);
