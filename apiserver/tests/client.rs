@@ -492,6 +492,41 @@ async fn a_body_of_yaml_means_what_it_does_to_kubernetes() {
     );
 }
 
+#[tokio::test]
+async fn an_apply_to_a_live_object_that_does_not_fit_its_schema_says_which_object_and_step() {
+    let server = server();
+    let crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "racks.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "racks", "kind": "Rack"}, "versions": [
+            {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties":
+                {"slots": {"type": "array", "items": {"type": "integer"}}}}}},
+            {"name": "v2", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object", "properties":
+                {"slots": {"type": "integer"}}}}},
+        ]},
+    });
+    server.load(&crd.to_string()).unwrap();
+    let racks = "/apis/example.com/v1/namespaces/default/racks";
+    let rack = |metadata: &str| {
+        format!("apiVersion: example.com/v1\nkind: Rack\nmetadata: {metadata}\nslots: [1]\n")
+    };
+    let apply = async || {
+        let uri = "/apis/example.com/v2/namespaces/default/racks/a?fieldManager=m";
+        let body = "apiVersion: example.com/v2\nkind: Rack\nmetadata: {name: a}\n";
+        let (code, _, status) = send_yaml(&server, "PATCH", uri, body).await;
+        (code, status["message"].as_str().unwrap().to_owned())
+    };
+    send_yaml(&server, "POST", racks, &rack("{name: a}")).await;
+    let of = "object (default/a; example.com/v2, Kind=Rack)";
+    let why = ".slots: expected numeric (int or float), got []interface {}";
+    assert_eq!(apply().await, (500, format!("failed to create typed live {of}: {why}")));
+    let (_, _, live) = send_yaml(&server, "GET", &format!("{racks}/a"), "").await;
+    let version = live["metadata"]["resourceVersion"].as_str().unwrap();
+    let reset = format!("{{name: a, resourceVersion: {version:?}, managedFields: []}}");
+    send_yaml(&server, "PUT", &format!("{racks}/a"), &rack(&reset)).await;
+    let step = "failed to create manager for existing fields: failed to convert new";
+    assert_eq!(apply().await, (500, format!("{step} {of} to smd typed: {why}")));
+}
+
 /// Writes something new into the status in each pass, and so starts the next one.
 async fn run_loop(client: Client) {
     let passes = Arc::new(AtomicI32::new(0));

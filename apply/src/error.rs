@@ -79,10 +79,11 @@ const DENIED_BY_A_WEBHOOK: &str = "admission webhook ";
 /// object or the request fits no schema (`pkg/util/managedfields` in k8s.io/apimachinery), a manager owns fields of a custom resource in
 /// a version that its CRD doesn't have any more (`pkg/apiserver/conversion` in k8s.io/apiextensions-apiserver), or the object is too
 /// large for etcd.
-const LASTING: [&str; 6] = [
+const LASTING: [&str; 7] = [
     "request to convert CR to an invalid group/version",
     "failed to create typed patch object",
     "failed to create typed live object",
+    "failed to create manager for existing fields",
     "unable to convert unstructured object to",
     "etcdserver: request is too large",
     "trying to send message larger than max",
@@ -283,6 +284,8 @@ mod tests {
         let webhook_down =
             "Internal error occurred: failed calling webhook \"x.y\": context deadline exceeded";
         let untyped = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared";
+        let unowned = "failed to create manager for existing fields: failed to convert new object (shop/web; apps/v1, Kind=Deployment) to \
+                       smd typed: .spec.x: field not declared";
         let undecoded = "failed to convert new object (shop/x; /v1, Kind=Secret) to proper version: unable to convert unstructured \
                          object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 6";
         #[rustfmt::skip]
@@ -310,6 +313,7 @@ mod tests {
             (&apply, 400, "BadRequest", "metadata.managedFields must be nil", Value::Null, Rejected),
             (&apply, 413, "RequestEntityTooLarge", "limit is 3145728", Value::Null, Rejected),
             (&apply, 500, "", untyped, Value::Null, Rejected),
+            (&apply, 500, "", unowned, Value::Null, Rejected),
             (&apply, 500, "", "request to convert CR to an invalid group/version: a.b/v1beta1", Value::Null, Rejected),
             (&apply, 500, "", undecoded, Value::Null, Rejected),
             (&apply, 500, "", "etcdserver: request is too large", Value::Null, Rejected),

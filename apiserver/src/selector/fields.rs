@@ -255,7 +255,7 @@ pub(crate) fn exact(selector: &str, field: &str) -> Option<String> {
     (!["", ".", ".."].contains(&&*value) && !value.contains(['/', '%'])).then(|| value.into_owned())
 }
 
-/// Splits at the commas that no `\` stands before.
+/// Splits at the commas that no `\` stands before. The API server reads the terms in the order of their texts.
 fn split_terms(selector: &str) -> Vec<&str> {
     let mut is_escaped = false;
     let is_end = |c| {
@@ -263,7 +263,9 @@ fn split_terms(selector: &str) -> Vec<&str> {
         is_escaped = c == '\\' && !is_escaped;
         is_end
     };
-    selector.split(is_end).collect()
+    let mut terms: Vec<_> = selector.split(is_end).collect();
+    terms.sort_unstable();
+    terms
 }
 
 /// The label, whether it has to be equal, and the value as it is written.

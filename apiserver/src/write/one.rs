@@ -153,7 +153,7 @@ impl<'s> OneWrite<'s> {
             return Err(failure);
         }
         let (Intent::Apply(intended) | Intent::Update(intended)) = wanted;
-        let mut stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
+        let mut stored = stored.map_err(|refusal| self.refused(intended, live, refusal))?;
         // Only an apply that creates has to say which object it is about.
         let has_name = old.is_none() || intended.at(&["metadata", "name"]).is_some();
         if has_name && matches!(wanted, Intent::Apply(_)) {
@@ -354,7 +354,7 @@ impl<'s> OneWrite<'s> {
     }
 
     /// A refusal of the merge core with the server's message.
-    fn refused(&self, intent: Value<'_>, refusal: Refusal<'_>) -> Failure {
+    fn refused(&self, intent: Value<'_>, live: Option<Value<'_>>, refusal: Refusal<'_>) -> Failure {
         match refusal {
             Refusal::Conflicts(conflicts) => {
                 let conflicts = Conflicts::from(conflicts);
@@ -368,20 +368,27 @@ impl<'s> OneWrite<'s> {
             },
             Refusal::NotFound(_) => Failure::no_such_path(),
             Refusal::Invalid(message) => {
-                let name = |field| {
-                    intent.at(&["metadata", field]).and_then(|name| name.as_str()).unwrap_or_default()
+                let (object, misfit) =
+                    message.split_once(" doesn't fit its schema: ").unwrap_or(("", &message));
+                // The owners of what was there before the first apply are computed as if it was created.
+                let (what, of, end) = match object {
+                    "the live object" => ("create typed live", live, ""),
+                    "the new object" => {
+                        ("create manager for existing fields: failed to convert new", live, " to smd typed")
+                    }
+                    _ => ("create typed patch", Some(intent), ""),
                 };
-                let message =
-                    message.strip_prefix("the applied object doesn't fit its schema: ").unwrap_or(&message);
+                let name =
+                    |field| of.and_then(|of| of.at(&["metadata", field])?.as_str()).unwrap_or_default();
                 let gvk = match self.place.subresource.as_str() {
                     "scale" => &scale::kind(),
                     _ => &self.place.resource.gvk,
                 };
                 Failure::unexplained(format!(
-                    "failed to create typed patch object ({}/{}; {gvk}): {}",
+                    "failed to {what} object ({}/{}; {gvk}){end}: {}",
                     name("namespace"),
                     name("name"),
-                    in_go(message)
+                    in_go(misfit)
                 ))
             }
             Refusal::Internal(message) => {

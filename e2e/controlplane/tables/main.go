@@ -1,5 +1,5 @@
 // Command tables writes what the server makes of the examples that the API server inside a process is tested with: the rows
-// and columns of its tables, the results of patches, and objects as protobuf.
+// and columns of its tables, the results of patches, objects as protobuf, and what rules cost.
 //
 //	go run ./tables -apiserver ../../apiserver
 //
@@ -61,6 +61,7 @@ func run() error {
 		{"src/table/rows.json", "data/columns.json", columns},
 		{"src/patch/cases.json", "src/patch/cases.json", cases},
 		{"src/types/messages.json", "src/types/messages.json", messages},
+		{"src/custom/rules/costs.json", "src/custom/rules/costs.json", costs},
 	} {
 		input, err := os.ReadFile(filepath.Join(*folder, job.input))
 		if err != nil {

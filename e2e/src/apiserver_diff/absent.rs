@@ -131,24 +131,6 @@ pub(super) const ABSENT: &[Absent] = absent! {
             201, "doesn't play the defaults and the validation of deviceclasses",
         ),
     ];
-    "CEL: cost limits, time zones, lists that are sets or maps, macros with two variables, `sortBy`, `split` by nothing",
-    "costs aren't checked, times are in UTC, such lists are compared and added as any list; with the others, the object is \
-     refused": [
-        post(
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-            r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"shops.example.com"},
-                "spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"shops","kind":"Shop"},"versions":[
-                {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":
-                {"spec":{"type":"object","properties":{"shelves":{"type":"array","items":{"type":"integer"}}},
-                "x-kubernetes-validations":[{"rule":"self.shelves.all(i, shelf, shelf > i)"}]}}}}}]}}"#,
-            201, "shops",
-        ),
-        post(
-            "/apis/example.com/v1/namespaces/default/shops",
-            r#"{"apiVersion":"example.com/v1","kind":"Shop","metadata":{"name":"web"},"spec":{"shelves":[1,2]}}"#,
-            422, "Undeclared reference to 'all'",
-        ),
-    ];
     "protobuf in responses, CBOR", "JSON and YAML; what clients send as protobuf is read": [
         get_as(PROTOBUF, "/api/v1/namespaces/default", 406, "media types"),
         get_as("application/cbor", "/api/v1/namespaces/default", 406, "Available representations"),

@@ -9,12 +9,12 @@ use std::{
 };
 
 use anyhow::ensure;
-use baton_apiserver::{ApiServer, Release};
+use baton_apiserver::{Actor, ApiServer, Builder, Release};
 use baton_merge::yaml;
 use baton_testbed::{
-    ControlPlane, Json, crd,
+    ControlPlane, Error, Json, PATIENCE, crd,
     raw::{self, Reply, Request},
-    workspace,
+    wait_for, workspace,
     writes::Kind,
 };
 use jiff::Timestamp;
@@ -32,6 +32,7 @@ pub struct Pair {
     control_plane: ControlPlane,
     pub(super) real: Client,
     pub(super) ours: Client,
+    release: Release,
     /// The time of our server's clock, in seconds since 1970.
     clock: Arc<AtomicI64>,
     newest: i64,
@@ -47,11 +48,7 @@ impl Pair {
             ControlPlane::options().without_nodes().controller_manager_arg(CONTROLLERS).start().await?;
         let release: Release = control_plane.version().await?.parse()?;
         let clock = Arc::new(AtomicI64::new(Timestamp::now().as_second()));
-        let shown = clock.clone();
-        let server = ApiServer::builder()
-            .release(release)
-            .clock(move || Timestamp::from_second(shown.load(Ordering::Relaxed)).unwrap_or_default())
-            .start()?;
+        let server = server(release, &clock).start()?;
         for file in Kind::all().iter().filter_map(|kind| kind.crd.as_ref()) {
             let file = workspace().join(file);
             crd::install(&control_plane, &file).await?;
@@ -59,7 +56,25 @@ impl Pair {
         }
         let real = control_plane.admin().await?;
         let newest = Timestamp::now().as_second();
-        Ok(Self { control_plane, real, ours: server.client(), clock, newest })
+        Ok(Self { control_plane, real, ours: server.client(), release, clock, newest })
+    }
+
+    /// Replaces the server inside the process by an empty one with access control.
+    pub(super) fn control_access(&mut self) -> anyhow::Result<()> {
+        self.ours = server(self.release, &self.clock).actor(Actor::AccessControl).start()?.client();
+        Ok(())
+    }
+
+    /// Sends a read to each until it succeeds.
+    pub(super) async fn until_it_succeeds(&self, asked: &Asked) -> anyhow::Result<()> {
+        for client in [&self.real, &self.ours] {
+            wait_for(&asked.uri, PATIENCE, async || {
+                let reply = asked.request(&Names::default()).send(client).await?;
+                Ok::<_, Error>(if reply.code < 300 { Ok(()) } else { Err(reply.text) })
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// The folder of the real one, to inspect its files.
@@ -130,6 +145,13 @@ impl Pair {
             object.as_ref().and_then(|object| object.at(&["metadata", "deletionTimestamp"])?.as_str());
         Ok(marked.and_then(newest))
     }
+}
+
+fn server(release: Release, clock: &Arc<AtomicI64>) -> Builder {
+    let clock = clock.clone();
+    ApiServer::builder()
+        .release(release)
+        .clock(move || Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap_or_default())
 }
 
 async fn create(client: &Client, uri: &str, body: &str) -> anyhow::Result<()> {

@@ -25,7 +25,8 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches. A text is the body as it is, in YAML.
+/// A method and a path, with a body where there is one: a text is sent as it is, in YAML. `MERGE` and `APPLY` are patches, and `AWAIT`
+/// is a `GET` that is sent until it succeeds. Behind the path, `as USER` and `in GROUP` say who sends it, if it isn't the administrator.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Step {
@@ -43,17 +44,34 @@ impl Step {
                 (request, body) => (request, body.to_string(), json),
             },
         };
-        let (method, path) = request.split_once(' ').context("a step is a method and a path")?;
+        let mut words = request.split(' ');
+        let (method, path) = words.next().zip(words.next()).context("a step is a method and a path")?;
         let (method, content_type) = match method {
+            AWAIT => ("GET", json),
             "GET" | "POST" | "PUT" | "DELETE" => (method, format),
             "MERGE" => ("PATCH", "application/merge-patch+json"),
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             _ => anyhow::bail!("{method} is no method of a step"),
         };
         let (path, body) = (path.replace("$ns", namespace), body.replace("$ns", namespace));
-        Ok(Asked::of(request, method, &path, Some(("content-type", content_type)), body))
+        let mut asked = Asked::of(request, method, &path, Some(("content-type", content_type)), body);
+        while let Some(word) = words.next() {
+            let header = match word {
+                "as" => "impersonate-user",
+                "in" => "impersonate-group",
+                _ => anyhow::bail!("{word} says nothing of who sends a step"),
+            };
+            asked.headers.push((header, words.next().context("who sends a step?")?.to_owned()));
+        }
+        Ok(asked)
+    }
+
+    fn awaits(&self) -> bool {
+        matches!(self, Self::Bare(request) if request.starts_with(AWAIT))
     }
 }
+
+const AWAIT: &str = "AWAIT";
 
 fn all() -> anyhow::Result<Vec<Steps>> {
     yaml::from_str(include_str!("cases/steps.yaml")).context("the steps can't be read")
@@ -61,6 +79,7 @@ fn all() -> anyhow::Result<Vec<Steps>> {
 
 /// Plays all sequences with this word in their name.
 pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) -> anyhow::Result<()> {
+    pair.control_access()?;
     for (number, Steps { name, steps }) in all()?.iter().enumerate() {
         if !name.to_lowercase().contains(word) {
             continue;
@@ -70,6 +89,9 @@ pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) ->
         let mut names = [Names::default(), Names::default()];
         for step in steps {
             let asked = step.asked(&namespace)?;
+            if step.awaits() {
+                pair.until_it_succeeds(&asked).await?;
+            }
             let (mut real, mut ours) = pair.send(&asked, &mut names).await?;
             for response in [&mut real, &mut ours] {
                 hide_made_up(&mut response.body);

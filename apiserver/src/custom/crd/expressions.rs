@@ -3,7 +3,7 @@
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 
-use super::super::rules::{TYPES, ValidationRule, binding, escape};
+use super::super::rules::{TYPES, ValidationRule, escape};
 use super::super::schema::Schema;
 
 /// What is known of a value in a rule.
@@ -17,22 +17,6 @@ enum Known<'s> {
     /// The fields of an object's metadata that rules see.
     Metadata,
 }
-
-/// Macros that the crate doesn't know: these declare names.
-const MACROS: [&str; 12] = [
-    "all",
-    "bind",
-    "exists",
-    "exists_one",
-    "existsOne",
-    "filter",
-    "map",
-    "optFlatMap",
-    "optMap",
-    "sortBy",
-    "transformList",
-    "transformMap",
-];
 
 /// Namespaces of types.
 const NAMESPACES: [&str; 3] = ["google", "kubernetes", "net"];
@@ -65,10 +49,9 @@ fn compile<'s>(
     expression: Result<&IdedExpr, &str>,
 ) -> Result<Known<'s>, String> {
     let expression = expression.map_err(|why| why.replace("\n| ", "\n | "))?;
-    let mut walk = Walk { root, variables: Vec::new(), undefined: None, has_macros: false };
+    let mut walk = Walk { root, variables: Vec::new(), undefined: None };
     let result = walk.expression(expression);
     match walk.undefined {
-        Some((what, _)) if walk.has_macros && what.starts_with("undeclared") => Ok(result),
         Some((what, sign)) => Err(located(source, &what, &sign)),
         None => Ok(result),
     }
@@ -79,7 +62,6 @@ struct Walk<'s> {
     variables: Vec<(String, Known<'s>)>,
     /// What is wrong, and what to search for in the source to find where.
     undefined: Option<(String, String)>,
-    has_macros: bool,
 }
 
 impl<'s> Walk<'s> {
@@ -92,18 +74,7 @@ impl<'s> Walk<'s> {
                 // `has(a.b)` is a bool, whatever `b` is.
                 if select.test { Known::Unknown } else { selected }
             }
-            Expr::Call(call) if let Some((range, name, body)) = binding(call) => {
-                let item = match self.expression(range) {
-                    Known::Of { schema, .. } => below(schema.items.as_deref()),
-                    _ => Known::Unknown,
-                };
-                self.variables.push((name.to_owned(), item));
-                self.expression(body);
-                self.variables.pop();
-                Known::Unknown
-            }
             Expr::Call(call) => {
-                self.has_macros |= MACROS.contains(&call.func_name.as_str());
                 if let Some(target) = &call.target {
                     let is_namespace = matches!(&target.expr, Expr::Ident(name) if !self.is_known(name));
                     if !is_namespace {
@@ -120,15 +91,18 @@ impl<'s> Walk<'s> {
             }
             Expr::Comprehension(comprehension) => {
                 let range = self.expression(&comprehension.iter_range);
-                self.expression(&comprehension.accu_init);
-                let item = match range {
-                    Known::Of { schema, .. } => below(schema.items.as_deref()),
-                    _ => Known::Unknown,
+                let start = self.expression(&comprehension.accu_init);
+                let (item, value) = match range {
+                    Known::Of { schema, .. } => {
+                        (below(schema.items.as_deref()), below(schema.items.as_deref().or(schema.values())))
+                    }
+                    _ => (Known::Unknown, Known::Unknown),
                 };
                 let outer = self.variables.len();
-                self.variables.push((comprehension.iter_var.clone(), item));
-                self.variables.extend(comprehension.iter_var2.clone().map(|name| (name, Known::Unknown)));
-                self.variables.push((comprehension.accu_var.clone(), Known::Unknown));
+                let first = if comprehension.iter_var2.is_some() { Known::Unknown } else { item };
+                self.variables.push((comprehension.iter_var.clone(), first));
+                self.variables.extend(comprehension.iter_var2.clone().map(|name| (name, value)));
+                self.variables.push((comprehension.accu_var.clone(), start));
                 for part in [&comprehension.loop_cond, &comprehension.loop_step, &comprehension.result] {
                     self.expression(part);
                 }

@@ -1,6 +1,8 @@
 //! The kind `CustomResourceDefinition` of apiextensions.k8s.io/v1 itself: its defaults, what is wrong with one, and what
 //! the server's controllers write to its status.
 
+mod costs;
+mod declared;
 mod defaults;
 mod expressions;
 mod lists;

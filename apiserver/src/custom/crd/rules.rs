@@ -1,11 +1,13 @@
 //! What is wrong with the rules of a definition: how they are written, and whether they can be evaluated.
 
 use baton_merge::value::Value;
+use kube_cel::cel::IdedExpr;
 use serde_json::json;
 
 use super::super::rules::ValidationRule;
 use super::super::schema::Schema;
-use super::expressions;
+use super::declared::{Declared, MAX_REQUEST};
+use super::{costs, expressions};
 use crate::field::{FieldError, FieldPath, escaped};
 
 const REASONS: [&str; 4] =
@@ -80,14 +82,52 @@ fn leads_somewhere(schema: &Schema, path: &str) -> bool {
     true
 }
 
-/// Whether the rules of a schema can be evaluated.
-pub(super) fn compile(
-    schema: &Schema,
-    is_object: bool,
-    path: &FieldPath,
-    no_old_self: Option<&FieldPath>,
-    errors: &mut Vec<FieldError>,
-) {
+/// What the rules of a version cost at most.
+#[derive(Default)]
+pub(super) struct Total {
+    cost: u64,
+    /// The most expensive rules, by where they are.
+    rules: Vec<(FieldPath, u64)>,
+}
+
+impl Total {
+    fn add(&mut self, at: FieldPath, cost: u64) {
+        self.cost = self.cost.saturating_add(cost);
+        if cost >= costs::SCHEMA_LIMIT / 100 {
+            self.rules.push((at, cost));
+        }
+    }
+
+    /// Refuses rules that cost too much together.
+    pub(super) fn check(mut self, path: &FieldPath, errors: &mut Vec<FieldError>) {
+        if self.cost <= costs::SCHEMA_LIMIT {
+            return;
+        }
+        self.rules.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
+        let detail =
+            "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+        errors.extend(self.rules.iter().take(4).map(|(at, _)| FieldError::forbidden(at, detail)));
+        let of = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        errors.push(FieldError::forbidden(path, &costs::excess(of, self.cost, costs::SCHEMA_LIMIT)));
+    }
+}
+
+/// Where a schema is.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'p> {
+    pub(super) path: &'p FieldPath,
+    pub(super) is_object: bool,
+    /// The schema from which on old values aren't known.
+    pub(super) no_old_self: Option<&'p FieldPath>,
+    /// How often values of the schema can be in an object, if there is a limit.
+    pub(super) most: Option<u64>,
+}
+
+/// Whether the rules of a schema can be evaluated, and what that costs at most.
+pub(super) fn compile(schema: &Schema, place: Place<'_>, total: &mut Total, errors: &mut Vec<FieldError>) {
+    let Place { path, is_object, no_old_self, most } = place;
+    let declared = Declared::of(schema, is_object);
+    let most = declared.as_ref().map(|declared| most.unwrap_or(MAX_REQUEST / (declared.min_size + 1)));
     for (index, rule) in schema.rules.iter().enumerate() {
         let at = path.child("x-kubernetes-validations").index(index);
         // The type has no names for JSON, so Go writes those of its fields.
@@ -101,8 +141,25 @@ pub(super) fn compile(
             json!(rule.optional_old_self),
         );
         let shown = escaped(&shown);
+        let mut cost = |name: &str, of: &str, expression: Result<&IdedExpr, &str>, times: u64| {
+            if let (Some(declared), Ok(expression)) = (&declared, expression) {
+                let cost = costs::estimate(declared, expression).saturating_mul(times);
+                if cost > costs::RULE_LIMIT {
+                    let detail = costs::excess(of, cost, costs::RULE_LIMIT);
+                    errors.push(FieldError::forbidden(&at.child(name), &detail));
+                }
+                total.add(at.child(name), cost);
+            }
+        };
+        let found = expressions::check(schema, is_object, rule);
+        if !matches!(found, Some(("rule", _))) {
+            cost("rule", "estimated rule cost", rule.expression(), most.unwrap_or(1));
+        }
+        if let (None, Some(expression)) = (&found, rule.made_message_expression()) {
+            cost("messageExpression", "estimated messageExpression cost", expression, 1);
+        }
         let wrong = |(name, why): (&str, String)| FieldError::invalid_json(&at.child(name), &shown, &why);
-        errors.extend(expressions::check(schema, is_object, rule).map(wrong));
+        errors.extend(found.map(wrong));
         if rule.uses_old_self() {
             if let Some(path) = no_old_self {
                 let detail = format!(

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::super::prune::OBJECT_FIELDS;
 use super::super::schema::{Additional, Schema};
+use super::rules::Total;
 use super::{defaults, lists, rules, structural};
 use crate::field::{FieldError, FieldPath};
 
@@ -63,10 +64,17 @@ pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<Fiel
         has_sound_structure = found.is_empty();
         errors.extend(found);
     }
-    let mut walk = Walk { errors: Vec::new(), rule_errors: Vec::new(), root: &schema, has_sound_structure };
-    walk.schema(&schema, path, &Place::default(), true);
+    let mut walk = Walk {
+        errors: Vec::new(),
+        rule_errors: Vec::new(),
+        costs: Total::default(),
+        root: &schema,
+        has_sound_structure,
+    };
+    walk.schema(&schema, path, &Place { most: Some(1), ..Place::default() }, true);
     errors.extend(walk.errors);
     errors.extend(walk.rule_errors);
+    walk.costs.check(path, &mut errors);
     errors
 }
 
@@ -89,11 +97,23 @@ struct Place {
     no_old_self: Option<FieldPath>,
     /// Whether it only validates: rules don't count there.
     only_validates: bool,
+    /// How often values of the schema can be in an object, if there is a limit.
+    most: Option<u64>,
+}
+
+impl Place {
+    /// The place of items or values, of which there is such a limit.
+    fn many(&self, limit: Option<i64>) -> Self {
+        let limit = limit.map(|limit| u64::try_from(limit).unwrap_or(0));
+        let most = self.most.zip(limit).map(|(most, limit)| most.saturating_mul(limit));
+        Self { most, ..self.clone() }
+    }
 }
 
 struct Walk<'s> {
     errors: Vec<FieldError>,
     rule_errors: Vec<FieldError>,
+    costs: Total,
     root: &'s Schema,
     has_sound_structure: bool,
 }
@@ -130,7 +150,7 @@ impl Walk<'_> {
             }
         }
         if let Some(items) = &schema.items {
-            let mut below = place.clone();
+            let mut below = place.many(schema.max_items);
             if !schema.is_list("map") {
                 below.no_old_self.get_or_insert_with(|| path.clone());
             }
@@ -147,7 +167,13 @@ impl Walk<'_> {
             rules::check(schema, path, &mut self.errors);
             if self.errors.is_empty() && self.has_sound_structure && !place.only_validates {
                 let is_object = std::ptr::eq(schema, self.root) || schema.embedded;
-                rules::compile(schema, is_object, path, place.no_old_self.as_ref(), &mut self.rule_errors);
+                let place = rules::Place {
+                    path,
+                    is_object,
+                    no_old_self: place.no_old_self.as_ref(),
+                    most: place.most,
+                };
+                rules::compile(schema, place, &mut self.costs, &mut self.rule_errors);
             }
         }
     }
@@ -191,7 +217,7 @@ impl Walk<'_> {
             self.errors.push(FieldError::forbidden(&at, detail));
         }
         if let Some(values) = schema.values() {
-            let mut below = place.clone();
+            let mut below = place.many(schema.max_properties);
             if place.inside_metadata {
                 below.no_defaults =
                     Some("inside additionalProperties applying to object metadata".to_owned());

@@ -191,3 +191,48 @@ fn what_is_served_keeps_its_names_and_stored_versions() {
     assert_eq!(errors(&new, Some(&old)), expected);
     assert_eq!(new["metadata"]["generation"], 2);
 }
+
+#[test]
+fn rules_without_limits_cost_too_much() {
+    let at = "spec.validation.openAPIV3Schema.properties[f]";
+    let hint = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are \
+                declared)";
+    let rules = |rules: &[&str]| rules.iter().map(|rule| json!({"rule": rule})).collect::<Json>();
+    let texts = json!({"type": "string"});
+    let one = |rule: &str, more: &[(&str, Json)]| {
+        let mut list = json!({"type": "array", "items": texts, "x-kubernetes-validations": rules(&[rule])});
+        list.as_object_mut()
+            .unwrap()
+            .extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        errors_of(&list)
+    };
+    let nested = "self.all(x, self.all(y, x == y))";
+    assert_eq!(
+        one("self.all(x, x.contains('a'))", &[]),
+        [
+            format!(
+                "{at}.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {hint}"
+            ),
+            format!(
+                "{at}.x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            ),
+            format!(
+                "spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x {hint}"
+            ),
+        ]
+    );
+    assert_eq!(
+        one(nested, &[("maxItems", json!(10)), ("items", json!({"type": "string", "maxLength": 20}))]),
+        [""; 0]
+    );
+    // What is in a list counts as often as it can be there.
+    let item = json!({"type": "integer", "x-kubernetes-validations": rules(&["self > 1"])});
+    let list = |most: u32| json!({"type": "array", "maxItems": most, "items": item});
+    assert_eq!(errors_of(&list(1_000_000)), [""; 0]);
+    assert_eq!(
+        errors_of(&list(6_000_000)),
+        [format!(
+            "{at}.items.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of 1.200000x {hint}"
+        )]
+    );
+}

@@ -1,5 +1,6 @@
 //! Walks an object along its schema and evaluates the rules on the way.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use baton_merge::value::Value;
@@ -8,12 +9,16 @@ use kube_cel::cel::{self, Context, ExecutionError};
 
 use super::super::correlate::{Correlated, item_like};
 use super::super::schema::Schema;
+use super::interpret::Evaluation;
 use super::values::to_cel;
-use super::{Program, ValidationRule, functions};
+use super::{Program, ValidationRule, costs, functions};
 use crate::field::{FieldError, FieldPath};
 
 /// The longest message that an expression may make.
 const MAX_MESSAGE: usize = 5 * 1024;
+
+const OVER_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 thread_local! {
     static FUNCTIONS: Context<'static> = functions::all();
@@ -71,7 +76,9 @@ pub(in super::super) fn validate(
     let mut findings = Findings::default();
     if schema.has_rules() {
         FUNCTIONS.with(|functions| {
-            Walk { functions, findings: &mut findings }.value(schema, is_object, path, new, old, past);
+            let mut walk = Walk { functions, findings: &mut findings, budget: costs::OBJECT_LIMIT };
+            // After what costs too much, no rule is evaluated.
+            let _over_budget = walk.value(schema, is_object, path, new, old, past);
         });
     }
     findings
@@ -80,7 +87,12 @@ pub(in super::super) fn validate(
 struct Walk<'w> {
     functions: &'w Context<'static>,
     findings: &'w mut Findings,
+    /// What the rules may still cost.
+    budget: u64,
 }
+
+/// The variables of rules.
+type Variables<'v> = [(&'v str, cel::Value)];
 
 impl Walk<'_> {
     fn value(
@@ -91,14 +103,14 @@ impl Walk<'_> {
         new: Value<'_>,
         old: Option<Value<'_>>,
         past: Past<'_, '_>,
-    ) {
+    ) -> ControlFlow<()> {
         if new.is_null() {
-            return;
+            return ControlFlow::Continue(());
         }
         let old = old.filter(|old| !old.is_null());
         if !schema.rules.is_empty() {
             let node = Node { schema, path, new, past };
-            self.rules(&node, is_object, old);
+            self.rules(&node, is_object, old)?;
         }
         match new {
             Value::Map(map) => {
@@ -106,52 +118,157 @@ impl Walk<'_> {
                     let old = old.and_then(|old| old.get(name));
                     let past = past.key(name);
                     if let Some(values) = schema.values() {
-                        self.value(values, false, &path.key(name), *value, old, past);
+                        self.value(values, false, &path.key(name), *value, old, past)?;
                     }
                     if let Some(property) = schema.properties.get(*name) {
-                        self.value(property, property.embedded, &path.child(name), *value, old, past);
+                        self.value(property, property.embedded, &path.child(name), *value, old, past)?;
                     }
                 }
             }
             Value::List(items) => {
-                let Some(below) = &schema.items else { return };
+                let Some(below) = &schema.items else { return ControlFlow::Continue(()) };
                 let before = old.and_then(|old| old.as_list()).unwrap_or_default();
                 for (index, item) in items.iter().enumerate() {
                     let old = item_like(schema, before, *item);
-                    self.value(below, below.embedded, &path.index(index), *item, old, past.index(index));
+                    self.value(below, below.embedded, &path.index(index), *item, old, past.index(index))?;
                 }
             }
             _ => {}
         }
+        ControlFlow::Continue(())
     }
 
-    fn rules(&mut self, node: &Node<'_, '_>, is_object: bool, old: Option<Value<'_>>) {
-        let functions = self.functions;
-        let mut plain = functions.new_inner_scope();
-        plain.add_variable_from_value("self", to_cel(node.schema, is_object, node.new));
-        let mut optional = plain.new_inner_scope();
+    fn rules(&mut self, node: &Node<'_, '_>, is_object: bool, old: Option<Value<'_>>) -> ControlFlow<()> {
+        let new = ("self", to_cel(node.schema, is_object, node.new));
         let old_self = old.map(|old| to_cel(node.schema, is_object, old));
         let wrapped = old_self.clone().map_or_else(OptionalValue::none, OptionalValue::of);
-        optional.add_variable_from_value("oldSelf", cel::Value::Opaque(Arc::new(wrapped)));
-        let mut compared = plain.new_inner_scope();
-        if let Some(old_self) = old_self {
-            compared.add_variable_from_value("oldSelf", old_self);
-        }
+        let optional = [new.clone(), ("oldSelf", cel::Value::Opaque(Arc::new(wrapped)))];
+        let compared: Vec<_> = std::iter::once(new).chain(old_self.map(|old| ("oldSelf", old))).collect();
         for rule in &node.schema.rules {
             let is_optional = rule.optional_old_self == Some(true);
             if rule.uses_old_self() && old.is_none() && !is_optional {
                 continue;
             }
-            let scope = if is_optional { &optional } else { &compared };
-            if let Some((error, can_be_tolerated)) = node.evaluate(rule, scope, &compared) {
-                if can_be_tolerated && !rule.uses_old_self() && node.past.tolerates() {
-                    self.findings.warnings.push(error.to_string());
-                } else {
-                    self.findings.errors.push(error);
-                }
+            let variables = if is_optional { &optional[..] } else { &compared };
+            self.rule(node, rule, variables, &compared)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn rule(
+        &mut self,
+        node: &Node<'_, '_>,
+        rule: &ValidationRule,
+        variables: &Variables<'_>,
+        message_variables: &Variables<'_>,
+    ) -> ControlFlow<()> {
+        if self.budget == 0 {
+            return self.give_up(node.invalid(OVER_BUDGET));
+        }
+        let program = match &rule.program {
+            Ok(program) => program,
+            Err(_) if rule.rule.trim().is_empty() => return ControlFlow::Continue(()),
+            Err(why) => {
+                self.findings
+                    .errors
+                    .push(node.invalid(&format!("rule compile error: compilation failed: {why}")));
+                return ControlFlow::Continue(());
+            }
+        };
+        let Some(Run { result, is_cancelled }) = self.run(program, variables) else {
+            return self.give_up(node.invalid(OVER_BUDGET));
+        };
+        let shown = rule.shown();
+        match result {
+            Ok(cel::Value::Bool(true)) => {}
+            Ok(_) => return self.failed(node, rule, message_variables),
+            Err(why) if is_cancelled => {
+                return self.give_up(node.invalid(&format!(
+                    "'{}': no further validation rules will be run due to call cost exceeds limit for rule: {shown}",
+                    in_words(&why)
+                )));
+            }
+            Err(ExecutionError::NoSuchOverload) => self.findings.errors.push(node.invalid(&format!(
+                "'no such overload': call arguments did not match a supported operator, function or macro signature \
+                 for rule: {shown}"
+            ))),
+            Err(why) => {
+                self.findings.errors.push(node.invalid(&format!("{} evaluating rule: {shown}", in_words(&why))));
             }
         }
+        ControlFlow::Continue(())
     }
+
+    /// Evaluates an expression, unless that costs more than is left.
+    fn run(&mut self, program: &Program, variables: &Variables<'_>) -> Option<Run> {
+        let mut evaluation = Evaluation::new(self.functions, variables);
+        let result = evaluation.value(&program.expression);
+        self.budget = self.budget.checked_sub(evaluation.cost)?;
+        Some(Run { result, is_cancelled: evaluation.is_cancelled() })
+    }
+
+    fn give_up(&mut self, error: FieldError) -> ControlFlow<()> {
+        self.findings.errors.push(error);
+        ControlFlow::Break(())
+    }
+
+    /// A rule that isn't kept: an error, or a warning if nothing has changed.
+    fn failed(
+        &mut self,
+        node: &Node<'_, '_>,
+        rule: &ValidationRule,
+        message_variables: &Variables<'_>,
+    ) -> ControlFlow<()> {
+        let path = rule.below().map_or_else(|| node.path.clone(), |below| node.path.child(&below));
+        let (error, end) = match self.made_message(rule, message_variables) {
+            Ok(made) => {
+                let detail = made.unwrap_or_else(|| rule.detail());
+                (node.failure(rule, &path, &detail), ControlFlow::Continue(()))
+            }
+            Err(why) => {
+                (FieldError::invalid_text(&path, &node.schema.type_name, &why), ControlFlow::Break(()))
+            }
+        };
+        if !rule.uses_old_self() && node.past.tolerates() {
+            self.findings.warnings.push(error.to_string());
+        } else {
+            self.findings.errors.push(error);
+        }
+        end
+    }
+
+    /// The message that a rule's expression makes, where it makes one that can be shown.
+    ///
+    /// # Errors
+    /// When it costs too much.
+    fn made_message(
+        &mut self,
+        rule: &ValidationRule,
+        variables: &Variables<'_>,
+    ) -> Result<Option<String>, String> {
+        let Some(Ok(program)) = &rule.message_program else { return Ok(None) };
+        let Some(run) = self.run(program, variables) else {
+            return Err("messageExpression evaluation failed due to running out of cost budget, no further validation \
+                 rules will be run"
+                .to_owned());
+        };
+        if run.is_cancelled {
+            return Err(format!(
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: {:?}",
+                rule.message_expression
+            ));
+        }
+        let Ok(cel::Value::String(made)) = run.result else { return Ok(None) };
+        let text = made.trim();
+        Ok((!text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n')).then(|| text.to_owned()))
+    }
+}
+
+/// What an expression evaluates to.
+struct Run {
+    result: Result<cel::Value, ExecutionError>,
+    /// Whether it costs too much.
+    is_cancelled: bool,
 }
 
 /// A value that has rules.
@@ -163,64 +280,25 @@ struct Node<'n, 'a> {
 }
 
 impl Node<'_, '_> {
-    /// What a rule finds, and whether it may be tolerated.
-    fn evaluate(
-        &self,
-        rule: &ValidationRule,
-        scope: &Context<'_>,
-        message_scope: &Context<'_>,
-    ) -> Option<(FieldError, bool)> {
-        let invalid = |detail: String| {
-            Some((FieldError::invalid_text(self.path, &self.schema.type_name, &detail), false))
-        };
-        let program = match &rule.program {
-            Ok(program) => program,
-            Err(_) if rule.rule.trim().is_empty() => return None,
-            Err(why) => return invalid(format!("rule compile error: compilation failed: {why}")),
-        };
-        match run(program, scope) {
-            Ok(cel::Value::Bool(true)) => None,
-            Ok(_) => Some((self.failure(rule, message_scope), true)),
-            Err(ExecutionError::NoSuchOverload) => invalid(format!(
-                "'no such overload': call arguments did not match a supported operator, function or macro signature \
-                 for rule: {}",
-                rule.shown()
-            )),
-            Err(why) => invalid(format!("{} evaluating rule: {}", in_words(&why), rule.shown())),
-        }
+    fn invalid(&self, detail: &str) -> FieldError {
+        FieldError::invalid_text(self.path, &self.schema.type_name, detail)
     }
 
-    fn failure(&self, rule: &ValidationRule, scope: &Context<'_>) -> FieldError {
-        let detail = rule.made_message(scope).unwrap_or_else(|| rule.detail());
-        let path = rule.below().map_or_else(|| self.path.clone(), |below| self.path.child(&below));
+    fn failure(&self, rule: &ValidationRule, path: &FieldPath, detail: &str) -> FieldError {
         let value = Some(self.new).filter(|_| !["object", "array"].contains(&self.schema.type_name.as_str()));
         match rule.reason.as_deref() {
-            Some("FieldValueForbidden") => FieldError::forbidden(&path, &detail),
-            Some("FieldValueRequired") => FieldError::required(&path, &detail),
+            Some("FieldValueForbidden") => FieldError::forbidden(path, detail),
+            Some("FieldValueRequired") => FieldError::required(path, detail),
             Some("FieldValueDuplicate") => match value {
-                Some(value) => FieldError::duplicate(&path, value),
-                None => FieldError::duplicate_omitted(&path),
+                Some(value) => FieldError::duplicate(path, value),
+                None => FieldError::duplicate_omitted(path),
             },
             _ => match value {
-                Some(value) => FieldError::invalid(&path, value, &detail),
-                None => FieldError::invalid_omitted(&path, &detail),
+                Some(value) => FieldError::invalid(path, value, detail),
+                None => FieldError::invalid_omitted(path, detail),
             },
         }
     }
-}
-
-impl ValidationRule {
-    /// The message that the rule's expression makes, where it makes one that can be shown.
-    fn made_message(&self, scope: &Context<'_>) -> Option<String> {
-        let program = self.message_program.as_ref()?.as_ref().ok()?;
-        let Ok(cel::Value::String(made)) = run(program, scope) else { return None };
-        let text = made.trim();
-        (!text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n')).then(|| text.to_owned())
-    }
-}
-
-fn run(program: &Program, scope: &Context<'_>) -> Result<cel::Value, ExecutionError> {
-    cel::Value::resolve(&program.expression, scope)
 }
 
 /// What went wrong, as cel-go says it where that is known.

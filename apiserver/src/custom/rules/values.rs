@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use baton_merge::value::{Map, Value};
-use kube_cel::cel;
-use kube_cel::cel::objects::Key;
+use kube_cel::cel::objects::{Key, Opaque};
+use kube_cel::cel::{self, ExecutionError};
 use serde_json::json;
 
 use super::super::formats;
 use super::super::schema::Schema;
+use super::unordered::Unordered;
 
 /// What rules see of every object, with any schema.
 static OBJECT: LazyLock<Schema> = LazyLock::new(|| {
@@ -62,6 +63,27 @@ pub(in super::super) fn escape(name: &str) -> Option<String> {
     })
 }
 
+/// A value that a rule can't read, and why.
+#[derive(Debug, PartialEq, Eq)]
+struct Unreadable(String);
+
+impl Opaque for Unreadable {
+    fn runtime_type_name(&self) -> &'static str {
+        "error"
+    }
+}
+
+/// The value, unless it can't be read.
+pub(super) fn known(value: cel::Value) -> Result<cel::Value, ExecutionError> {
+    match &value {
+        cel::Value::Opaque(opaque) => match opaque.downcast_ref::<Unreadable>() {
+            Some(Unreadable(why)) => Err(ExecutionError::function_error("", why)),
+            None => Ok(value),
+        },
+        _ => Ok(value),
+    }
+}
+
 /// A value for rules.
 pub(super) fn to_cel(schema: &Schema, is_object: bool, value: Value<'_>) -> cel::Value {
     if schema.int_or_string {
@@ -74,7 +96,21 @@ pub(super) fn to_cel(schema: &Schema, is_object: bool, value: Value<'_>) -> cel:
                 Some(below) => to_cel(below, false, *item),
                 None => plain(*item),
             };
-            cel::Value::List(Arc::new(items.iter().map(item).collect()))
+            let items = items.iter().map(item).collect();
+            match schema.list_type.as_deref() {
+                Some("set") => Unordered::set(items),
+                Some("map") => {
+                    let keys = schema.list_map_keys.iter();
+                    Unordered::map(
+                        items,
+                        keys.map(|key| escape(key).unwrap_or_else(|| key.clone())).collect(),
+                    )
+                }
+                _ => cel::Value::List(Arc::new(items)),
+            }
+        }
+        (Value::Float(_), "integer") => {
+            cel::Value::Opaque(Arc::new(Unreadable("invalid data, expected int, got float64".to_owned())))
         }
         (Value::String(text), "string") => text_to_cel(text, &schema.format),
         #[expect(clippy::cast_precision_loss, reason = "numbers are doubles in CEL, as upstream has it")]
@@ -89,6 +125,10 @@ fn members(schema: &Schema, is_object: bool, map: Map<'_>) -> cel::Value {
         if is_map {
             let value = schema.values().map_or_else(|| plain(*value), |below| to_cel(below, false, *value));
             return Some((key(name), value));
+        }
+        // To a rule, a field that is null isn't there.
+        if value.is_null() {
+            return None;
         }
         let own = schema.properties.get(*name);
         let (below, is_metadata) = match OBJECT.properties.get(*name).filter(|_| is_object) {
