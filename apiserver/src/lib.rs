@@ -83,6 +83,7 @@ mod field;
 mod http;
 mod initial;
 mod kinds;
+mod limits;
 mod metadata;
 mod namespaces;
 mod objects;

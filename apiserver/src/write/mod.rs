@@ -10,7 +10,7 @@ mod strict;
 pub(crate) use self::{
     bind::bind,
     delete::{delete, delete_collection, delete_one, evict},
-    one::{Existence, Intent, OneWrite},
+    one::{Existence, Intent, OneWrite, storage_key},
 };
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
