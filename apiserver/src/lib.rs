@@ -106,6 +106,7 @@ mod swagger;
 mod table;
 mod types;
 mod versions;
+mod websocket;
 mod write;
 
 pub use crate::{
