@@ -1,11 +1,12 @@
 //! Fixed sequences of requests to both servers, in which a later request meets what an earlier one left: an object that is being
 //! deleted, a name that is taken, a namespace that refuses. `cases/steps.yaml` has them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context as _;
 use baton_testbed::Json;
 use serde::Deserialize;
+use tokio::time::sleep;
 
 use super::{
     Findings,
@@ -24,7 +25,8 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches.
+/// A method and a path, with a body where there is one. `MERGE` and `APPLY` are patches, and `$x9` is a text of so many letters.
+/// `WAIT` is no request: for so many milliseconds, the controllers of the real server work.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Step {
@@ -33,6 +35,14 @@ enum Step {
 }
 
 impl Step {
+    /// How long the step waits, if it is no request.
+    fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::Bare(step) => Some(Duration::from_millis(step.strip_prefix("WAIT ")?.parse().ok()?)),
+            Self::WithBody(_) => None,
+        }
+    }
+
     fn asked(&self, namespace: &str) -> anyhow::Result<Asked> {
         let (request, body) = match self {
             Self::Bare(request) => (request, String::new()),
@@ -51,9 +61,19 @@ impl Step {
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             _ => anyhow::bail!("{method} is no method of a step"),
         };
-        let (path, body) = (path.replace("$ns", namespace), body.replace("$ns", namespace));
+        let (path, body) = (path.replace("$ns", namespace), with_texts(&body.replace("$ns", namespace)));
         Ok(Asked::of(request, method, &path, Some(("content-type", content_type)), body))
     }
+}
+
+/// A body with the texts whose lengths it says.
+fn with_texts(body: &str) -> String {
+    let mut parts = body.split("$x");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |made, part| {
+        let end = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
+        made + &"x".repeat(part[..end].parse().unwrap_or_default()) + &part[end..]
+    })
 }
 
 fn all() -> anyhow::Result<Vec<Steps>> {
@@ -73,6 +93,10 @@ pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) ->
         pair.open(&namespace).await?;
         let mut names = [Names::default(), Names::default()];
         for step in steps {
+            if let Some(pause) = step.pause() {
+                sleep(pause).await;
+                continue;
+            }
             let asked = step.asked(&namespace)?;
             let (mut real, mut ours) = pair.send(&asked, &mut names).await?;
             for response in [&mut real, &mut ours] {
@@ -94,7 +118,7 @@ mod tests {
     #[test]
     fn every_step_is_a_request() {
         for Steps { name, steps } in all().unwrap() {
-            for step in steps {
+            for step in steps.iter().filter(|step| step.pause().is_none()) {
                 step.asked("ns").unwrap_or_else(|error| panic!("{name}: {error}"));
             }
         }
