@@ -1,6 +1,7 @@
 //! What was recorded from a real server: its lists of resources and its OpenAPI documents. `cargo openapi-refresh` makes it.
 
 use std::{
+    collections::BTreeMap,
     io::Read as _,
     sync::{LazyLock, OnceLock},
 };
@@ -18,11 +19,30 @@ pub(crate) struct Discovery {
     /// The groups in the server's order, as `APIGroup`.
     pub(crate) groups: Vec<Value>,
     /// The `APIResourceList` of each group version, by its path.
-    pub(crate) resources: std::collections::BTreeMap<String, Value>,
+    pub(crate) resources: BTreeMap<String, Value>,
 }
 
 pub(crate) static DISCOVERY: LazyLock<Discovery> =
     LazyLock::new(|| serde_json::from_str(include_str!("../data/discovery.json")).unwrap_or_default());
+
+/// The OpenAPI documents of what isn't a group version, by their path below `/openapi/v3`: of groups, their lists, and the release.
+pub(crate) static OTHERS: LazyLock<BTreeMap<String, Other>> = LazyLock::new(|| {
+    let text = unpacked(include_bytes!("../data/openapi/others.json.gz"));
+    let all: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap_or_default();
+    all.into_iter().map(|(path, document)| (path, Other::of(document.to_string()))).collect()
+});
+
+/// A whole OpenAPI document.
+pub(crate) struct Other {
+    pub(crate) text: String,
+    pub(crate) hash: String,
+}
+
+impl Other {
+    fn of(text: String) -> Self {
+        Self { hash: registry::hash(text.as_bytes()), text }
+    }
+}
 
 /// The OpenAPI document of a group version.
 pub(crate) struct Document {
@@ -164,5 +184,9 @@ mod tests {
             assert!(DISCOVERY.resources.contains_key(document.path), "{}", document.path);
         }
         assert_eq!(DOCUMENTS.len(), DISCOVERY.resources.len());
+        for group in &DISCOVERY.groups {
+            let path = format!("apis/{}", group["name"].as_str().unwrap());
+            assert!(OTHERS.contains_key(&path), "{path}");
+        }
     }
 }

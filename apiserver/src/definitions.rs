@@ -38,12 +38,12 @@ pub(crate) fn changed<'a>(
     Value::from_text(arena, text).unwrap_or(Value::Map(Map::default()))
 }
 
-/// What a definition that was written leads to: its status says whether it is served, and it is.
+/// What a definition that was written leads to: its status says whether it is served, and it is. A deleted one goes on going.
 pub(crate) fn written(server: &Server, place: &Place) -> Result<(), Failure> {
     reconcile(server, place)?;
     accept_freed_names(server, &place.resource)?;
-    serve(server);
-    Ok(())
+    // Where it is deleted, its objects may be readable again.
+    end::clean_up(server, &place.name)
 }
 
 /// Accepts the names of definitions that wait for them, where no other definition has them any more.
@@ -214,3 +214,6 @@ mod tests {
         assert_eq!(plurals().await, ["figs", "pears", "plums"]);
     }
 }
+
+#[cfg(test)]
+mod versions_tests;

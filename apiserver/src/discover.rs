@@ -2,12 +2,13 @@
 
 use http::{
     Method,
-    header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY},
+    header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION, VARY},
 };
+use jiff::{ToSpan as _, tz::Offset};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    data::DISCOVERY,
+    data::{DISCOVERY, OTHERS},
     http::{Answer, Body, Endpoint, FORMATS, Form, Media, Request},
     registry::{GroupVersion, Registry, hash},
     server::Server,
@@ -52,7 +53,7 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer
             content_type: "text/plain; charset=utf-8",
             ..Answer::json(200, &openapi_index(&registry))
         },
-        ["", "openapi", "v3", rest @ ..] => openapi(&registry, request, &rest.join("/")),
+        ["", "openapi", "v3", rest @ ..] => openapi(server, &registry, request, &rest.join("/")),
         ["", "apis", group] => {
             let mut groups = groups(&registry).into_iter();
             let Some(mut found) = groups.find(|own| own["name"] == *group) else { return Ok(None) };
@@ -196,32 +197,58 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
 }
 
 fn swagger(server: &Server, request: &Request, registry: &Registry) -> Answer {
-    let document = swagger::document(registry, &git_version(server));
-    if request
-        .header(ACCEPT)
-        .split(',')
-        .any(|accepted| [swagger::ACCEPTED, swagger::PROTOBUF].contains(&accepted.trim()))
-    {
-        let body = Body::whole(swagger::in_protobuf(&document).into());
-        return Answer { content_type: swagger::PROTOBUF, body, ..Answer::text(200, String::new()) };
+    let others = OTHERS.values().map(|other| other.text.as_str());
+    let documents = registry.all().map(|of| of.openapi()).chain(others);
+    let document = swagger::document(documents, &git_version(server));
+    let json = document.to_string();
+    let mut answer = tagged(request, &hash(json.as_bytes()), json);
+    let accepted = request.header(ACCEPT);
+    let wants = |own: &str| accepted.split(',').any(|each| each.trim() == own);
+    if answer.code == 200 && [swagger::ACCEPTED, swagger::PROTOBUF].into_iter().any(wants) {
+        answer.body = Body::whole(swagger::in_protobuf(&document).into());
+        answer.content_type = swagger::PROTOBUF;
     }
-    Answer::json(200, &document)
+    answer.headers.push((VARY, "Accept".to_owned()));
+    answer
 }
 
 fn openapi_index(registry: &Registry) -> Value {
-    let paths = registry.all().map(|of| {
-        let (path, hash) = (of.path(), of.openapi_hash());
-        let url = format!("/openapi/v3/{path}?hash={hash}");
+    let others = OTHERS.iter().map(|(path, other)| (path.clone(), other.hash.as_str()));
+    let all = registry.all().map(|of| (of.path(), of.openapi_hash())).chain(others);
+    let paths = all.map(|(path, hash)| {
+        let url = openapi_url(&path, hash);
         (path, json!({"serverRelativeURL": url}))
     });
     json!({"paths": paths.collect::<Map<_, _>>()})
 }
 
-fn openapi(registry: &Registry, request: &Request, path: &str) -> Answer {
-    let Some(of) = registry.group_version(path) else {
+/// A document of version 3. After `handler3/handler.go` of kube-openapi.
+fn openapi(server: &Server, registry: &Registry, request: &Request, path: &str) -> Answer {
+    let of_group = registry.group_version(path).map(|of| (of.openapi(), of.openapi_hash()));
+    let document = of_group.or_else(|| OTHERS.get(path).map(|other| (&*other.text, &*other.hash)));
+    let Some((text, hash)) = document else {
         return Answer { content_type: "", ..Answer::text(404, String::new()) };
     };
-    tagged(request, of.openapi_hash(), of.openapi().to_owned())
+    let asked = request.query.get("hash").unwrap_or_default();
+    let mut answer = if asked.is_empty() || asked == hash {
+        tagged(request, hash, text.to_owned())
+    } else {
+        let mut moved = Answer::text(301, String::new());
+        moved.headers.push((LOCATION, openapi_url(path, hash)));
+        moved
+    };
+    answer.headers.push((VARY, "Accept".to_owned()));
+    if asked == hash {
+        // What is under this hash never changes: a client may keep it for a year, which is the longest time there is.
+        let expires = Offset::UTC.to_datetime(server.now()).saturating_add(1.year());
+        answer.headers.push((CACHE_CONTROL, "public, immutable".to_owned()));
+        answer.headers.push((EXPIRES, expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
+    }
+    answer
+}
+
+fn openapi_url(path: &str, hash: &str) -> String {
+    format!("/openapi/v3/{path}?hash={hash}")
 }
 
 /// JSON for who doesn't have it yet.
@@ -234,4 +261,57 @@ fn tagged(request: &Request, hash: &str, json: String) -> Answer {
     };
     answer.headers.push((ETAG, etag));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response, StatusCode};
+    use http_body_util::BodyExt as _;
+    use kube::{Client, client::Body};
+
+    use super::*;
+    use crate::ApiServer;
+
+    async fn get(client: &Client, uri: &str, tag: &str) -> Response<Body> {
+        let request = Request::get(uri).header(IF_NONE_MATCH, tag).body(Body::empty()).unwrap();
+        client.send(request).await.unwrap()
+    }
+
+    async fn json(response: Response<Body>) -> Value {
+        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_document_under_its_hash_may_be_kept() {
+        let client = ApiServer::builder().start().unwrap().client();
+        let index = json(get(&client, "/openapi/v3", "").await).await;
+        let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap();
+        let current = get(&client, url, "").await;
+        assert_eq!(current.headers()[CACHE_CONTROL], "public, immutable");
+        assert!(current.headers()[EXPIRES].to_str().unwrap().ends_with(" UTC"));
+        let old = get(&client, "/openapi/v3/apis/apps/v1?hash=0", "").await;
+        assert_eq!(
+            (old.status(), &old.headers()[LOCATION]),
+            (StatusCode::MOVED_PERMANENTLY, &url.parse().unwrap())
+        );
+        let unnamed = get(&client, "/openapi/v3/apis/apps/v1", "").await;
+        assert_eq!(unnamed.headers()[CACHE_CONTROL], "no-cache, private");
+    }
+
+    #[tokio::test]
+    async fn the_document_of_version_2_has_paths_and_a_tag() {
+        let client = ApiServer::builder().start().unwrap().client();
+        let document = get(&client, "/openapi/v2", "").await;
+        let tag = document.headers()[ETAG].to_str().unwrap().to_owned();
+        let document = json(document).await;
+        let patch = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+        assert_eq!(patch["x-kubernetes-group-version-kind"]["kind"], "Deployment");
+        assert!(patch["consumes"].as_array().unwrap().contains(&"application/apply-patch+yaml".into()));
+        let parameters = patch["parameters"].as_array().unwrap();
+        assert_eq!(
+            parameters.iter().find(|own| own["in"] == "body").unwrap()["schema"]["$ref"],
+            "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
+        );
+        assert_eq!(get(&client, "/openapi/v2", &tag).await.status(), StatusCode::NOT_MODIFIED);
+    }
 }

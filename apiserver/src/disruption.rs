@@ -9,7 +9,7 @@ use crate::{
     options::{DeleteOptions, FieldValidation, WriteOptions},
     server::{Place, Server},
     status::Failure,
-    store::{Draft, Key, Owners, Range},
+    store::{Key, Range},
     types,
     write::{Existence, Intent, OneWrite},
 };
@@ -185,8 +185,8 @@ fn note(server: &Server, pod: &Place) -> Result<(), Failure> {
                 conditions.push(condition.clone());
             }
         });
-        let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
-        if server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok() {
+        let noted = live.replaced(object, &pod.resource.storage_version);
+        if server.store.put(&pod.resource.storage, pod.key(), Some(&live), &noted).is_ok() {
             return Ok(());
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     metadata, priorities,
     server::{Place, Server},
-    store::{Draft, Owners},
+    store::{Draft, Owners, Record},
     types,
 };
 
@@ -53,9 +53,10 @@ fn store_one(
     let Ok(object) = Value::from_json(&arena, object) else { return };
     let object = metadata::created(&arena, object, &place, now);
     let owners = owners.to_string();
-    let draft = Draft { object, owners: Owners::Text(&owners), order: Order::Set };
+    let stored_version = &place.resource.storage_version;
+    let draft = Draft { object, owners: Owners::Text(&owners), order: Order::Set, stored_version };
     // There are no other writers yet.
-    let _ = server.store.put(&place.resource.storage, place.key(), None, &draft);
+    let _ = server.store.put(&place.resource.storage, place.key(), None, &Record::write(&draft, 0));
 }
 
 #[cfg(test)]

@@ -83,6 +83,7 @@ mod field;
 mod http;
 mod initial;
 mod kinds;
+mod limits;
 mod metadata;
 mod namespaces;
 mod objects;
@@ -105,6 +106,7 @@ mod swagger;
 mod table;
 mod types;
 mod versions;
+mod websocket;
 mod write;
 
 pub use crate::{

@@ -80,7 +80,14 @@ pub(crate) fn is_done_for(resource: &Resource, object: Value<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{
+        Api, ResourceExt as _,
+        api::{ObjectMeta, PostParams},
+    };
+
     use super::*;
+    use crate::ApiServer;
 
     #[test]
     fn a_uid_is_a_random_uuid() {
@@ -96,5 +103,20 @@ mod tests {
         let name = generated_name(&"x".repeat(80));
         assert_eq!(name.len(), 63);
         assert_eq!(generated_name("web-").len(), 9);
+    }
+
+    #[tokio::test]
+    async fn another_name_is_generated_where_one_is_taken() {
+        let server = ApiServer::builder().start().unwrap();
+        let configs: Api<ConfigMap> = Api::default_namespaced(server.client());
+        let metadata = ObjectMeta { generate_name: Some("web-".to_owned()), ..ObjectMeta::default() };
+        let config = ConfigMap { metadata, ..ConfigMap::default() };
+        let create = async || {
+            // The same names as before.
+            fastrand::seed(7);
+            configs.create(&PostParams::default(), &config).await.map(|made| made.name_any())
+        };
+        let (first, second) = (create().await.unwrap(), create().await.unwrap());
+        assert_ne!(first, second);
     }
 }

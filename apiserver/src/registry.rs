@@ -34,6 +34,8 @@ pub(crate) struct Resource {
     pub(crate) schema: Schema,
     /// The kind and version that its objects are stored in. A version of a custom resource stands for all of them.
     pub(crate) stored_as: GroupVersionKind,
+    /// The API version that its objects are written in now, such as `apps/v1`.
+    pub(crate) storage_version: Arc<str>,
     /// What its objects are kept under, in all versions: as [`qualified`](Self::qualified) in the group that stores them.
     pub(crate) storage: String,
     /// As `kind` in lists.
@@ -192,6 +194,7 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
         Some(Arc::new(Resource {
             list_kind: format!("{}List", resource.kind),
             storage: qualified(&resource.name, &stored_as.group),
+            storage_version: stored_as.api_version().into(),
             stored_as,
             plural: resource.name.clone(),
             singular: resource.singular_name.clone(),
@@ -333,8 +336,12 @@ impl Resource {
                 subresources.push(subresource("scale", GroupVersionKind::new("autoscaling", "v1", "Scale")));
             }
         }
-        let names = &served.definition.names;
+        let custom::Definition { names, versions, .. } = &*served.definition;
+        let stored = versions.iter().find(|version| version.is_stored);
+        let storage_version = stored.map_or("", |version| &version.api_version);
         Self {
+            storage_version: storage_version.into(),
+            storage_version_hash: storage_version_hash(&names.kind, storage_version),
             stored_as: gvk.clone(),
             storage: qualified(&names.plural, &gvk.group),
             plural: names.plural.clone(),
@@ -347,7 +354,6 @@ impl Resource {
                 .into(),
             subresources,
             list_kind: names.list_kind.clone(),
-            storage_version_hash: storage_version_hash(&served),
             schema: Schema::Custom(Box::new(served)),
             gvk,
         }
@@ -479,12 +485,8 @@ pub(crate) fn hash(content: &[u8]) -> String {
 }
 
 /// What names the version that objects are stored in, as `endpoints/discovery/storageversionhash.go` makes it.
-fn storage_version_hash(served: &CustomVersion) -> String {
-    let versions = served.object["spec"]["versions"].as_array();
-    let stored = versions.into_iter().flatten().find(|version| version["storage"] == true);
-    let version = stored.and_then(|version| version["name"].as_str()).unwrap_or_default();
-    let custom::Definition { group, names, .. } = &*served.definition;
-    let hash = Sha256::digest(format!("{group}/{version}/{}", names.kind).as_bytes());
+fn storage_version_hash(kind: &str, storage_version: &str) -> String {
+    let hash = Sha256::digest(format!("{storage_version}/{kind}"));
     STANDARD.encode(hash.get(..8).unwrap_or_default())
 }
 

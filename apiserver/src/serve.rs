@@ -6,9 +6,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::task::JoinHandle;
-use tokio::{net::TcpListener, task::JoinSet, time::sleep};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinSet,
+    time::sleep,
+};
 
-use crate::service::InProcess;
+use crate::{service::InProcess, websocket::WebSockets};
 
 /// Pauses between attempts to accept a connection, as in Go's `net/http`.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
@@ -72,14 +77,25 @@ async fn accept(listener: TcpListener, service: InProcess) {
                 };
                 pause = SHORTEST_PAUSE;
                 let _ = stream.set_nodelay(true);
-                let service = TowerToHyperService::new(service.clone());
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .pipeline_flush(true)
-                    .serve_connection(TokioIo::new(stream), service);
-                connections.spawn(connection);
+                connections.spawn(connect(stream, service.clone()));
             }
             Some(_) = connections.join_next() => {}
         }
+    }
+}
+
+/// Serves a connection, and the watch that it may become.
+async fn connect(stream: TcpStream, service: InProcess) {
+    let (opened, mut watches) = mpsc::unbounded_channel();
+    let service = TowerToHyperService::new(WebSockets { service, opened });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    // It fails where the client goes away.
+    let _ = connection.await;
+    if let Some(watch) = watches.recv().await {
+        watch.await;
     }
 }

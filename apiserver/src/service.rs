@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -19,6 +20,9 @@ use crate::{
     server::{MAX_BODY, Server},
     status::Failure,
 };
+
+/// Of a body that is too large, no more is read.
+const MAX_SKIPPED: usize = 32 * MAX_BODY;
 
 const IMPERSONATED: HeaderName = HeaderName::from_static("impersonate-user");
 
@@ -65,9 +69,11 @@ where
                 );
             }
             let (parts, body) = request.into_parts();
-            let (body, refused) = match Limited::new(body, MAX_BODY).collect().await {
+            let mut body = Box::pin(body);
+            let (body, refused) = match Limited::new(body.as_mut(), MAX_BODY).collect().await {
                 Ok(body) => (body.to_bytes(), None),
                 Err(error) if error.is::<LengthLimitError>() => {
+                    skip(body.as_mut()).await?;
                     (Bytes::new(), Some(Failure::too_large(MAX_BODY)))
                 }
                 Err(_) => return Err(Cut),
@@ -85,4 +91,15 @@ where
             faults.pass(Request::from_parts(parts, body), serve).await
         })
     }
+}
+
+/// Reads the rest of a body that is too large: a client that is still sending would lose the response with its connection.
+async fn skip<B: http_body::Body<Data = Bytes>>(mut body: Pin<&mut B>) -> Result<(), Cut> {
+    let mut left = MAX_SKIPPED;
+    while let Some(frame) = body.as_mut().frame().await {
+        let read = frame.map_err(|_| Cut)?.data_ref().map_or(0, Bytes::len);
+        let Some(less) = left.checked_sub(read) else { break };
+        left = less;
+    }
+    Ok(())
 }

@@ -1,11 +1,9 @@
-//! The schemas of all kinds as one document of OpenAPI version 2, without paths: kubectl checks lists by it, and explains kinds
+//! The schemas of all kinds and all paths as one document of OpenAPI version 2: kubectl checks lists by it, and explains kinds
 //! by it if it is asked to. Other readers get JSON, kubectl protobuf, after `openapiv2/OpenAPIv2.proto` of gnostic.
 
 mod protobuf;
 
 use serde_json::{Map, Value, json};
-
-use crate::registry::Registry;
 
 /// What kubectl accepts.
 pub(crate) const ACCEPTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
@@ -15,26 +13,113 @@ pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.
 
 const OLD_REFERENCE: &str = "#/components/schemas/";
 const REFERENCE: &str = "#/definitions/";
+const KIND: &str = "x-kubernetes-group-version-kind";
 
-/// The document.
-pub(crate) fn document(registry: &Registry, version: &str) -> Value {
-    let mut definitions = Map::new();
-    for of in registry.all() {
-        let mut version: Value = serde_json::from_str(of.openapi()).unwrap_or_default();
-        if let Value::Object(schemas) = version["components"]["schemas"].take() {
-            definitions.extend(schemas);
+/// The document that says what these of version 3 say.
+pub(crate) fn document<'d>(documents: impl Iterator<Item = &'d str>, version: &str) -> Value {
+    let (mut paths, mut definitions) = (Map::new(), Map::new());
+    for text in documents {
+        let mut version: Value = serde_json::from_str(text).unwrap_or_default();
+        if let Value::Object(own) = version["paths"].take() {
+            paths.extend(own);
+        }
+        if let Value::Object(own) = version["components"]["schemas"].take() {
+            own.into_iter().for_each(|(name, schema)| add(&mut definitions, name, schema));
         }
     }
     definitions.values_mut().for_each(downgrade);
+    paths.iter_mut().for_each(|(path, operations)| downgrade_path(path, operations));
     json!({
-        "swagger": "2.0", "info": {"title": "Kubernetes", "version": version}, "paths": {},
+        "swagger": "2.0", "info": {"title": "Kubernetes", "version": version}, "paths": paths,
         "definitions": definitions,
     })
+}
+
+/// Adds a schema. Each document says of the options that all groups have for which of its kinds they are.
+fn add(definitions: &mut Map<String, Value>, name: String, schema: Value) {
+    let Some(known) = definitions.get_mut(&name) else {
+        definitions.insert(name, schema);
+        return;
+    };
+    if let (Some(known), Some(new)) =
+        (known.get_mut(KIND).and_then(Value::as_array_mut), schema.get(KIND).and_then(Value::as_array))
+    {
+        let others: Vec<_> = new.iter().filter(|kind| !known.contains(kind)).cloned().collect();
+        known.extend(others);
+    }
 }
 
 /// The document in protobuf.
 pub(crate) fn in_protobuf(document: &Value) -> Vec<u8> {
     protobuf::document(document)
+}
+
+/// Makes the operations at a path those of version 2.
+fn downgrade_path(path: &str, operations: &mut Value) {
+    // Lists of groups, versions and resources say that they read what they write.
+    let is_list = path.starts_with("/api") && path.ends_with('/');
+    for (method, part) in operations.as_object_mut().into_iter().flatten() {
+        match method.as_str() {
+            "parameters" => part.as_array_mut().into_iter().flatten().for_each(downgrade_parameter),
+            _ => downgrade_operation(part),
+        }
+        if is_list {
+            part["consumes"] = part["produces"].clone();
+        }
+    }
+}
+
+/// In version 2, a parameter says its type itself.
+fn downgrade_parameter(parameter: &mut Value) {
+    let Some(members) = parameter.as_object_mut() else { return };
+    if let Some(Value::Object(schema)) = members.remove("schema") {
+        members.extend(schema);
+    }
+}
+
+/// In version 2, a body is a parameter, and an operation says for all its bodies what they may be.
+fn downgrade_operation(operation: &mut Value) {
+    let Some(members) = operation.as_object_mut() else { return };
+    let mut parameters = match members.remove("parameters") {
+        Some(Value::Array(parameters)) => parameters,
+        _ => Vec::new(),
+    };
+    parameters.iter_mut().for_each(downgrade_parameter);
+    let (mut consumed, mut produced) = (json!(["*/*"]), json!(["*/*"]));
+    if let Some(body) = members.remove("requestBody") {
+        let (media, schema) = content(&body);
+        consumed = media;
+        let mut parameter = json!({"name": "body", "in": "body", "schema": schema});
+        if body["required"] == true {
+            parameter["required"] = true.into();
+        }
+        parameters.push(parameter);
+    }
+    let responses = members.get_mut("responses").and_then(Value::as_object_mut);
+    for response in responses.into_iter().flat_map(Map::values_mut) {
+        if response["content"].is_object() {
+            let (media, schema) = content(response);
+            produced = media;
+            *response = json!({"description": response["description"], "schema": schema});
+        } else if let Some(members) = response.as_object_mut() {
+            members.remove("content");
+        }
+    }
+    let own = [("consumes", consumed), ("produces", produced), ("schemes", json!(["https"]))];
+    members.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    if !parameters.is_empty() {
+        members.insert("parameters".to_owned(), parameters.into());
+    }
+}
+
+/// The media types of a body, and its schema.
+fn content(body: &Value) -> (Value, Value) {
+    let content = body["content"].as_object();
+    let media: Vec<_> = content.into_iter().flat_map(Map::keys).cloned().collect();
+    let mut schema =
+        content.and_then(|all| all.values().next()).map_or(Value::Null, |of| of["schema"].clone());
+    downgrade(&mut schema);
+    (media.into(), schema)
 }
 
 /// Makes a schema of version 3 one of version 2.

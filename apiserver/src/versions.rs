@@ -13,7 +13,8 @@ use baton_merge::{
 use crate::{
     custom, kinds,
     registry::{Resource, Schema},
-    store::{Draft, Owners, Record},
+    status::Failure,
+    store::Record,
 };
 
 impl Resource {
@@ -25,6 +26,19 @@ impl Resource {
             Some(version) => version.read(arena, object),
             None => object,
         })
+    }
+
+    /// Refuses a stored object whose version its definition no longer has, as `conversion/converter.go` of
+    /// apiextensions-apiserver does.
+    pub(crate) fn check_convertible(&self, record: &Record) -> Result<(), Failure> {
+        let Schema::Custom(custom) = &self.schema else { return Ok(()) };
+        let stored_version = &*record.stored_version;
+        if custom.definition.versions.iter().any(|version| version.api_version == stored_version) {
+            return Ok(());
+        }
+        Err(Failure::unexplained(format!(
+            "request to convert CR from an invalid group/version: {stored_version}"
+        )))
     }
 
     /// A stored object as it is.
@@ -73,7 +87,6 @@ impl Resource {
         }
         let arena = Arena::new();
         let object = self.shown(&arena, self.value(&arena, record)?);
-        let draft = Draft { object, owners: Owners::Kept(record), order: record.order };
-        Ok(Cow::Owned(Record::write(&draft, record.version)))
+        Ok(Cow::Owned(record.replaced(object, &record.stored_version)))
     }
 }

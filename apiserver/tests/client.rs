@@ -12,7 +12,7 @@ use std::{
 };
 
 use baton_apiserver::{
-    ApiServer,
+    ApiServer, Serving,
     faults::{Action, RequestInfo, nth},
 };
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -31,6 +31,10 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     time::timeout,
+};
+use tokio_tungstenite::{
+    client_async,
+    tungstenite::{self, client::IntoClientRequest as _},
 };
 
 #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
@@ -589,4 +593,53 @@ async fn one_of_two_clients_is_cut_off() {
     one.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
     two.create(&PostParams::default(), &config("a", "1")).await.unwrap();
     assert_eq!(server.faults().cut().await.request.client, "one");
+}
+
+/// A server over HTTP, and a connection to it.
+async fn connected() -> (ApiServer, Serving, TcpStream) {
+    let server = server();
+    let serving = server.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let stream = TcpStream::connect(serving.address()).await.unwrap();
+    (server, serving, stream)
+}
+
+#[tokio::test]
+async fn who_sends_too_much_gets_a_response() {
+    let (_server, _serving, mut stream) = connected().await;
+    let size = 16_000_000;
+    let head = format!(
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {size}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b'x'; size]).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 413"), "{response}");
+    assert!(response.contains("Request entity too large: limit is 3145728"), "{response}");
+}
+
+#[tokio::test]
+async fn a_watch_over_a_websocket_gets_each_event_as_a_message() {
+    let (server, serving, stream) = connected().await;
+    configs(&server).create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    let url = format!("ws://{}/api/v1/configmaps?watch=true&resourceVersion=0", serving.address());
+    let mut request = url.as_str().into_client_request().unwrap();
+    request.headers_mut().insert("origin", "http://localhost".parse().unwrap());
+    let (mut socket, _) = client_async(request, stream).await.unwrap();
+    configs(&server).create(&PostParams::default(), &config("b", "2")).await.unwrap();
+    for name in ["a", "b"] {
+        let message = socket.next().await.unwrap().unwrap().into_text().unwrap();
+        let event: Value = serde_json::from_str(&message).unwrap();
+        assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&"ADDED".into(), &name.into()));
+    }
+    drop(serving);
+    assert!(socket.next().await.is_none_or(|end| end.is_err()), "it should have ended with the server");
+}
+
+#[tokio::test]
+async fn a_websocket_from_nowhere_is_refused() {
+    let (_server, serving, stream) = connected().await;
+    let url = format!("ws://{}/api/v1/configmaps?watch=true", serving.address());
+    let refused = client_async(url, stream).await.unwrap_err();
+    assert!(matches!(&refused, tungstenite::Error::Http(response) if response.status() == 403), "{refused}");
 }

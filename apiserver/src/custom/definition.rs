@@ -45,6 +45,8 @@ pub(crate) struct CustomVersion {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) served: bool,
+    /// Whether objects are written in it.
+    pub(crate) is_stored: bool,
     /// The warning for clients of a deprecated version.
     pub(crate) deprecation: Option<String>,
     /// Whether there is a `status` subresource.
@@ -100,7 +102,8 @@ impl Definition {
             };
             let subresources = &json["subresources"];
             CustomVersion {
-                served: json["served"].as_bool().unwrap_or_default(),
+                served: json["served"] == true,
+                is_stored: json["storage"] == true,
                 deprecation: (json["deprecated"] == true)
                     .then(|| json["deprecationWarning"].as_str().map_or_else(default, str::to_owned)),
                 status: subresources["status"].is_object(),

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use baton_merge::{Arena, value::Value};
 
-use super::{GROUP, accept_freed_names, changed, serve};
+use super::{GROUP, KIND, accept_freed_names, changed, serve};
 use crate::{
     custom::crd::{self, Ending},
     metadata,
     options::DeleteOptions,
+    read,
     registry::{Resource, Schema},
     server::{Place, Server},
     status::Failure,
-    store::{Draft, Key, Owners, Range, Record},
+    store::{Key, Range, Record},
     types,
     write::delete_one,
 };
@@ -31,7 +32,7 @@ pub(crate) fn marked<'a>(server: &Server, arena: &'a Arena, object: Value<'a>) -
             Some(finalizers) => finalizers.push(CLEANUP.into()),
             None => json["metadata"]["finalizers"] = [CLEANUP].as_slice().into(),
         }
-        crd::end(json, Ending::Pending, &now);
+        crd::end(json, &Ending::Pending, &now);
     })
 }
 
@@ -46,69 +47,76 @@ pub(crate) fn clean_up(server: &Server, name: &str) -> Result<(), Failure> {
         // From here on its resource takes no new objects.
         serve(server);
         let Some(live) = server.store.get(&definitions.storage, &key) else { return Ok(()) };
-        if step(server, definitions, &key, &live)?.is_some() {
-            accept_freed_names(server, definitions)?;
-            serve(server);
-            return Ok(());
+        match step(server, definitions, &key, &live)? {
+            Some(true) => {
+                accept_freed_names(server, definitions)?;
+                serve(server);
+                return Ok(());
+            }
+            Some(false) => return Ok(()),
+            None => {}
         }
     }
     Ok(())
 }
 
-/// One attempt; none where another write came first.
+/// One attempt: whether it changed the definition, and none where another write came first.
 fn step(
     server: &Server,
     definitions: &Resource,
     key: &Key,
     live: &Arc<Record>,
-) -> Result<Option<()>, Failure> {
+) -> Result<Option<bool>, Failure> {
     let arena = Arena::new();
     let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
     let finalizers = object.at(&["metadata", "finalizers"]).and_then(|all| all.as_list()).unwrap_or_default();
     let is_ours = finalizers.iter().any(|own| own.as_str() == Some(CLEANUP));
     if object.at(&["metadata", "deletionTimestamp"]).is_none() || !is_ours {
-        return Ok(Some(()));
+        return Ok(Some(false));
     }
-    let ending = match resource_of(server, &key.name) {
-        None => Ending::NeverEstablished,
-        Some(resource) if is_emptied(server, &resource)? => Ending::Completed,
-        Some(_) => Ending::InProgress,
-    };
+    let ending = resource_of(server, &key.name)
+        .map_or(Ending::NeverEstablished, |resource| emptied(server, &resource));
     let now = types::second_time(server.now());
     let changed = changed(&arena, object, |json| {
-        if let (Some(finalizers), true) =
-            (json["metadata"]["finalizers"].as_array_mut(), ending != Ending::InProgress)
-        {
+        if let (Some(finalizers), true) = (json["metadata"]["finalizers"].as_array_mut(), ending.is_over()) {
             finalizers.retain(|own| own != CLEANUP);
         }
-        crd::end(json, ending, &now);
+        crd::end(json, &ending, &now);
     });
+    if changed == object {
+        return Ok(Some(false));
+    }
     let storage = &definitions.storage;
     if metadata::is_done_for(definitions, changed) {
-        return Ok(server.store.remove(storage, key, live).ok().map(drop));
+        return Ok(server.store.remove(storage, key, live).ok().map(|_| true));
     }
-    let draft = Draft { object: changed, owners: Owners::Kept(live), order: live.order };
-    Ok(server.store.put(storage, key.clone(), Some(live), &draft).ok().map(drop))
+    let changed = live.replaced(changed, &definitions.storage_version);
+    Ok(server.store.put(storage, key.clone(), Some(live), &changed).ok().map(|_| true))
 }
 
-/// What is served of the definition of this name.
+/// What is served of the definition of this name: in the version that is stored, if that is.
 fn resource_of(server: &Server, name: &str) -> Option<Arc<Resource>> {
     let registry = server.registry();
-    let mut resources =
-        registry.custom().iter().flat_map(|(_, versions)| versions).flat_map(|of| &of.resources);
-    resources.find(|resource| resource.storage == name).cloned()
+    let resources = registry.custom().iter().flat_map(|(_, versions)| versions).flat_map(|of| &of.resources);
+    let own = resources.filter(|resource| resource.storage == name);
+    own.max_by_key(|resource| resource.gvk.api_version() == *resource.storage_version).cloned()
 }
 
-/// Deletes all objects of a resource, and returns whether none are left.
-fn is_emptied(server: &Server, resource: &Arc<Resource>) -> Result<bool, Failure> {
+/// Deletes all objects of a resource.
+fn emptied(server: &Server, resource: &Arc<Resource>) -> Ending {
+    if let Err(failure) = read::check_cached(server, resource) {
+        return Ending::Failed(format!("could not list instances: {failure}"));
+    }
     for Key { namespace, name } in instances(server, resource) {
         let place = Place { resource: resource.clone(), namespace, name, subresource: String::new() };
         match delete_one(server, &place, &DeleteOptions::default()) {
-            Err(failure) if failure.code != 404 => return Err(failure),
+            Err(failure) if failure.code != 404 => {
+                return Ending::Failed(format!("could not issue all deletes: {failure}"));
+            }
             _ => {}
         }
     }
-    Ok(instances(server, resource).is_empty())
+    if instances(server, resource).is_empty() { Ending::Completed } else { Ending::InProgress }
 }
 
 fn instances(server: &Server, resource: &Resource) -> Vec<Key> {
@@ -133,8 +141,12 @@ fn is_ending(resource: &Resource) -> bool {
     }
 }
 
-/// What follows when an object is gone: it may have been the last one that its definition waited for.
-pub(crate) fn object_gone(server: &Server, resource: &Resource) -> Result<(), Failure> {
+/// What follows when an object is gone: it may have been the last one that its definition waited for, or a definition.
+pub(crate) fn object_gone(server: &Server, resource: &Arc<Resource>) -> Result<(), Failure> {
+    if resource.is(GROUP, KIND) {
+        accept_freed_names(server, resource)?;
+        serve(server);
+    }
     if is_ending(resource) && instances(server, resource).is_empty() {
         return clean_up(server, &resource.storage);
     }

@@ -55,6 +55,10 @@ impl Request {
     }
 }
 
+/// Marks a response whose body is the events of a watch.
+#[derive(Clone, Copy)]
+pub(crate) struct Streamed;
+
 /// The response to a request, before it becomes one of HTTP.
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -110,7 +114,11 @@ impl Answer {
     }
 
     pub(crate) fn into_response(self) -> Response<Body> {
+        let is_streamed = self.body.as_whole().is_none();
         let mut response = Response::new(self.body);
+        if is_streamed {
+            response.extensions_mut().insert(Streamed);
+        }
         *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         if !self.content_type.is_empty() {

@@ -7,6 +7,7 @@ mod watch;
 use std::sync::Arc;
 
 use baton_merge::{Arena, value::Value};
+use http::Method;
 use serde_json::json;
 
 pub(crate) use self::form::{listed, rendered};
@@ -29,6 +30,7 @@ pub(crate) fn one(server: &Server, request: &Request, place: &Place) -> Result<A
     }
     let record = server.store.get(&place.resource.storage, &place.key());
     let record = record.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+    place.resource.check_convertible(&record)?;
     rendered(server, request, place, &record, 200)
 }
 
@@ -131,9 +133,18 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
     if selection.is_everything() {
         range.limit = limit;
     }
+    // Without a selector, a page needs no cache that is filled. What is deleted together is read in pages, too.
+    let is_paged = options.limit.is_some() || request.method == Method::DELETE;
+    let needs_cache = range.at.is_none() && !(is_paged && selection.is_everything());
+    if needs_cache {
+        check_cached(server, &place.resource)?;
+    }
     let snapshot = server.store.list(&place.resource.storage, &range);
     let snapshot = snapshot.map_err(|_| too_old(&options, &range))?;
     let version = snapshot.version;
+    if !needs_cache {
+        snapshot.objects.iter().try_for_each(|(_, record)| place.resource.check_convertible(record))?;
+    }
     // One object that is asked for by its name is read alone.
     let is_one_place = !place.resource.namespaced || !place.namespace.is_empty();
     let only = selection.fields.only_name().filter(|_| is_one_place && options.continue_at.is_empty());
@@ -161,6 +172,22 @@ fn version_to_list(server: &Server, options: &ListOptions) -> Result<Option<u64>
 /// The version that a read of one object or a watch names; 0 for none.
 fn version_of(text: &str) -> Result<u64, Failure> {
     options::resource_version(text).map_err(|error| Failure::unexplained(error.to_string()))
+}
+
+/// Refuses what the real server reads from its cache, which it fills with all objects of the resource: with none, if one of them
+/// can't be converted.
+pub(crate) fn check_cached(server: &Server, resource: &Resource) -> Result<(), Failure> {
+    if !resource.is_custom() || !resource.is_read_anew() {
+        return Ok(());
+    }
+    // Only a list at an older version can fail.
+    let all = server.store.list(&resource.storage, &Range::default()).map(|all| all.objects);
+    let all = all.unwrap_or_default();
+    let Some(failure) = all.iter().find_map(|(_, record)| resource.check_convertible(record).err()) else {
+        return Ok(());
+    };
+    let message = format!("storage is (re)initializing: failed to list {}: {failure}", resource.gvk);
+    Err(Failure { retry_after: Some(1), ..Failure::new(429, "TooManyRequests", message) })
 }
 
 /// Refuses a version that isn't there yet.

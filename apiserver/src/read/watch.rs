@@ -8,7 +8,7 @@ use futures::stream;
 use serde_json::{Value, json};
 use tokio::{sync::watch::Receiver, time::Instant};
 
-use super::{Selection, check_not_newer, form::Rendering, version_of};
+use super::{Selection, check_cached, check_not_newer, form::Rendering, version_of};
 use crate::{
     http::{Answer, Body, Request},
     options::ListOptions,
@@ -36,6 +36,7 @@ pub(super) fn watch(
     let selection = Selection::read(place, options)?;
     let rendering = Rendering::new(request, &place.resource, media(request, place)?, server.now())?;
     let from = version_of(&options.resource_version)?;
+    check_cached(server, &place.resource)?;
     let lasts = match options.timeout_seconds {
         None | Some(0) => LASTS,
         Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or_default()).min(LASTS_AT_MOST),

@@ -141,10 +141,8 @@ impl FieldSelector {
     /// Reads a selector as it stands in a query, `metadata.name=web,status.phase!=Running`, with `\` before a `,`, `=` or
     /// `\` of a value.
     pub(crate) fn parse(selector: &str, selectable: SelectableFields<'_>) -> Result<Self, SelectorError> {
-        let mut terms = split_terms(selector);
-        terms.sort_unstable();
         let mut parsed = Vec::new();
-        for term in terms.into_iter().filter(|term| !term.is_empty()) {
+        for term in split_terms(selector).into_iter().filter(|term| !term.is_empty()) {
             let (label, is_equal, value) = split_term(term).ok_or_else(|| {
                 SelectorError(format!("invalid selector: '{selector}'; can't understand '{term}'"))
             })?;

@@ -188,13 +188,13 @@ impl Store {
         resource: &str,
         key: Key,
         expected: Option<&Arc<Record>>,
-        draft: &Draft<'_, '_>,
+        new: &Record,
     ) -> Result<Arc<Record>, Outdated> {
         let mut state = self.write();
         let version = state.version + 1;
         let collection = state.collections.entry(resource.to_owned()).or_default();
         check(collection.objects.get(&key), expected)?;
-        let record = Arc::new(Record::write(draft, version));
+        let record = Arc::new(new.at_version(version));
         let previous = collection.objects.insert(key.clone(), record.clone());
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         let change = Change { version, kind, key, record: record.clone(), previous };

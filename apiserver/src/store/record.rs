@@ -3,7 +3,10 @@
 //! The text has no `apiVersion` and no `kind`, which the items of a list haven't either, and its `metadata` comes first, with
 //! `managedFields` and `resourceVersion` before the rest. So both can be taken out or replaced without reading it.
 
-use std::{fmt::Write as _, sync::OnceLock};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, OnceLock},
+};
 
 use baton_merge::{
     Arena,
@@ -22,6 +25,7 @@ pub(crate) struct Draft<'d, 'a> {
     pub(crate) object: Value<'a>,
     pub(crate) owners: Owners<'d>,
     pub(crate) order: Order,
+    pub(crate) stored_version: &'d Arc<str>,
 }
 
 /// The `managedFields` of an object that is to be stored.
@@ -42,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) version: u64,
     /// How its field sets are spelled.
     pub(crate) order: Order,
+    /// The API version in which it was written, such as `apps/v1`.
+    pub(crate) stored_version: Arc<str>,
     /// Where the version begins.
     version_at: u32,
     /// As JSON, for who looks at it again and again.
@@ -83,20 +89,35 @@ impl Record {
         text.push('}');
         text.shrink_to_fit();
         let version_at = u32::try_from(version_at).unwrap_or_default();
-        Self { text: text.into_boxed_str(), version, order: draft.order, version_at, json: OnceLock::new() }
+        Self {
+            text: text.into_boxed_str(),
+            version,
+            order: draft.order,
+            stored_version: draft.stored_version.clone(),
+            version_at,
+            json: OnceLock::new(),
+        }
     }
 
-    /// The same object at another version.
+    /// An object in the place of this one, with the same owners.
+    pub(crate) fn replaced(&self, object: Value<'_>, stored_version: &Arc<str>) -> Self {
+        let draft = Draft { object, owners: Owners::Kept(self), order: self.order, stored_version };
+        Self::write(&draft, self.version)
+    }
+
+    /// The same object at another version; without one where that is 0.
     pub(crate) fn at_version(&self, version: u64) -> Self {
         let at = self.version_at as usize;
         let rest = &self.text[at..];
         let end = VERSION.len() + self.version.to_string().len() + 2;
         let rest = if self.version > 0 { rest.get(end..).unwrap_or_default() } else { rest };
-        let text = format!("{}{VERSION}{version}\",{rest}", &self.text[..at]);
+        let own = if version > 0 { format!("{VERSION}{version}\",") } else { String::new() };
+        let text = [&self.text[..at], &own, rest].concat();
         Self {
             text: text.into_boxed_str(),
             version,
             order: self.order,
+            stored_version: self.stored_version.clone(),
             version_at: self.version_at,
             json: OnceLock::new(),
         }
@@ -181,14 +202,21 @@ mod tests {
         let arena = Arena::new();
         let text = r#"{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"x"}}"#;
         let object = Value::from_text(&arena, text).unwrap();
+        let stored_version = "v1".into();
         let kept = Record {
             text: "{\"metadata\":{}}".into(),
             version: 0,
             order: Order::Set,
+            stored_version,
             version_at: 13,
             json: OnceLock::new(),
         };
-        let draft = Draft { object, owners: Owners::Kept(&kept), order: Order::Set };
+        let draft = Draft {
+            object,
+            owners: Owners::Kept(&kept),
+            order: Order::Set,
+            stored_version: &kept.stored_version,
+        };
         let first = Record::write(&draft, 9);
         assert_eq!(first.text(), r#"{"metadata":{"resourceVersion":"9","name":"x"},"data":{"a":"b"}}"#);
         let later = first.at_version(10);

@@ -45,9 +45,61 @@ pub(super) fn document(document: &Value) -> Vec<u8> {
     let mut whole = Message::default();
     whole.text(1, document["swagger"].as_str());
     whole.message(2, &info);
-    whole.message(8, &Message::default());
+    whole.message(8, &paths(&document["paths"]));
     whole.message(9, &named(&document["definitions"]));
     whole.0
+}
+
+/// The operations at each path.
+fn paths(paths: &Value) -> Message {
+    const METHODS: [(&str, u64); 5] = [("get", 2), ("put", 3), ("post", 4), ("delete", 5), ("patch", 8)];
+    let mut all = Message::default();
+    for (path, operations) in paths.as_object().into_iter().flatten() {
+        let mut item = Message::default();
+        for (method, number) in METHODS {
+            if operations[method].is_object() {
+                item.message(number, &operation(&operations[method]));
+            }
+        }
+        let mut one = Message::default();
+        one.text(1, Some(path));
+        one.message(2, &item);
+        all.message(2, &one);
+    }
+    all
+}
+
+/// An operation: what it is about, what it reads, and the parameters of its query.
+fn operation(operation: &Value) -> Message {
+    let mut message = Message::default();
+    texts(&operation["produces"]).for_each(|media| message.text(6, Some(media)));
+    texts(&operation["consumes"]).for_each(|media| message.text(7, Some(media)));
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        if parameter["in"] != "query" {
+            continue;
+        }
+        let mut query = Message::default();
+        query.text(2, parameter["in"].as_str());
+        query.text(4, parameter["name"].as_str());
+        query.text(6, parameter["type"].as_str());
+        let nested = [3, 2, 1].into_iter().fold(query, |inner, number| {
+            let mut outer = Message::default();
+            outer.message(number, &inner);
+            outer
+        });
+        message.message(8, &nested);
+    }
+    extensions(&mut message, 13, operation);
+    message
+}
+
+fn extensions(message: &mut Message, number: u64, of: &Value) {
+    for (name, value) in of.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("x-")) {
+        let mut extension = Message::default();
+        extension.text(1, Some(name));
+        extension.message(2, &any(value));
+        message.message(number, &extension);
+    }
 }
 
 /// Schemas by their names.
@@ -96,15 +148,10 @@ fn schema(schema_: &Value) -> Message {
                 message.message(23, &item);
             }
             "properties" => message.message(25, &named(value)),
-            name if name.starts_with("x-") => {
-                let mut extension = Message::default();
-                extension.text(1, Some(name));
-                extension.message(2, &any(value));
-                message.message(31, &extension);
-            }
             _ => {}
         }
     }
+    extensions(&mut message, 31, schema_);
     message
 }
 

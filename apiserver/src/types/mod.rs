@@ -6,6 +6,7 @@
 mod decode;
 mod protobuf;
 mod scalars;
+mod size;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -18,7 +19,12 @@ use std::{
 use baton_merge::schema::kinds::GroupVersionKind;
 use serde::Deserialize;
 
-pub(crate) use self::{decode::Decoder, protobuf::Unreadable, scalars::second_time};
+pub(crate) use self::{
+    decode::Decoder,
+    protobuf::Unreadable,
+    scalars::second_time,
+    size::{delimited, varint},
+};
 use crate::kinds;
 
 /// The types of all built-in kinds.

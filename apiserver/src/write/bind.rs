@@ -13,7 +13,6 @@ use crate::{
     options::WriteOptions,
     server::{Place, Server, media},
     status::Failure,
-    store::{Draft, Owners},
 };
 
 /// `POST` of a binding to a pod, or to the collection of bindings, where only the body names the pod.
@@ -44,8 +43,8 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
         check_unbound(&pod, object)?;
         let object = changed(&arena, object, |pod| assign(pod, &binding, server.now()));
         // The server writes it itself, so that it has no owner.
-        let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
-        if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok()
+        let bound = live.replaced(object, &pod.resource.storage_version);
+        if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &bound).is_ok()
         {
             break;
         }

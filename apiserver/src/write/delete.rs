@@ -17,7 +17,7 @@ use crate::{
     registry::Resource,
     server::{Place, Server, media},
     status::{Failure, success},
-    store::{Draft, Owners, Record},
+    store::Record,
     types,
 };
 
@@ -139,6 +139,7 @@ pub(crate) fn delete_one(
     for _ in 0..ATTEMPTS {
         let live = server.store.get(&place.resource.storage, &place.key());
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        place.resource.check_convertible(&live)?;
         if let Some(deleted) = attempt(server, place, options, &live)? {
             if is_definition(place) && !options.is_dry_run {
                 definitions::end::clean_up(server, &place.name)?;
@@ -165,19 +166,22 @@ fn attempt(
         step(server.now(), &arena, &place.resource, options, object)
     };
     let (storage, key) = (&place.resource.storage, place.key());
-    let draft = |object| Draft { object, owners: Owners::Kept(live), order: live.order };
+    let stored_version = &place.resource.storage_version;
     let store = |object| {
+        let marked = live.replaced(object, stored_version);
         if options.is_dry_run {
-            return Some(Arc::new(Record::write(&draft(object), live.version)));
+            return Some(Arc::new(marked));
         }
-        server.store.put(storage, key.clone(), Some(live), &draft(object)).ok()
+        server.store.put(storage, key.clone(), Some(live), &marked).ok()
     };
     let remove = |record: Arc<Record>| {
         if options.is_dry_run { Some(record) } else { server.store.remove(storage, &key, &record).ok() }
     };
     Ok(match step {
         Step::Keep => Some(Deleted::Marked(live.clone())),
-        Step::Mark(marked) if marked == object => Some(Deleted::Marked(live.clone())),
+        Step::Mark(marked) if marked == object && live.stored_version == *stored_version => {
+            Some(Deleted::Marked(live.clone()))
+        }
         Step::Mark(marked) => store(marked).map(Deleted::Marked),
         Step::MarkAndRemove(marked) => store(marked).and_then(remove).map(Deleted::Gone),
         Step::Remove => remove(live.clone()).map(Deleted::Gone),

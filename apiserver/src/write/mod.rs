@@ -10,7 +10,7 @@ mod strict;
 pub(crate) use self::{
     bind::bind,
     delete::{delete, delete_collection, delete_one, evict},
-    one::{Existence, Intent, OneWrite},
+    one::{Existence, Intent, OneWrite, storage_key},
 };
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
@@ -37,6 +37,9 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
+/// So many names are generated for an object, where they are taken.
+const GENERATED_NAMES: usize = 8;
+
 /// `POST` to a collection.
 pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     // A response that the client doesn't accept is refused before anything is stored, here and in the other writes.
@@ -50,17 +53,25 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let read = server.read_object(&arena, &place.resource, object);
     let read = read.map_err(|failure| unreadable(place, failure))?;
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
-    let place = named(place, read.object)?;
+    check_namespace(place, read.object)?;
     let new = strictness.deduped(&arena, metadata::wiped(&arena, read.object), false);
-    definitions::end::check_open(&place)?;
-    namespaces::check_open(server, &place)?;
-    let write =
-        OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
-    let outcome = write.run(&|_| {
-        rbac::check_grant(server, request, &place, None, read.object, false)?;
-        Ok(Intent::Update(new))
-    });
-    answer(server, request, &place, outcome, strictness)
+    let mut attempts = GENERATED_NAMES;
+    loop {
+        let (place, is_generated) = named(place, read.object);
+        definitions::end::check_open(&place)?;
+        namespaces::check_open(server, &place)?;
+        let write =
+            OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
+        let outcome = write.run(&|_| {
+            rbac::check_grant(server, request, &place, None, read.object, false)?;
+            Ok(Intent::Update(new))
+        });
+        let is_taken = outcome.as_ref().is_err_and(|failure| failure.reason == "AlreadyExists");
+        attempts -= 1;
+        if !is_taken || !is_generated || attempts == 0 {
+            return answer(server, request, &place, outcome, strictness);
+        }
+    }
 }
 
 /// The object that a `POST` brings.
@@ -367,12 +378,12 @@ fn metadata_text(object: Value<'_>, field: &str) -> String {
     object.at(&["metadata", field]).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
 }
 
-/// The place of a new object, under its name.
-fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
-    check_namespace(place, object)?;
+/// The place of a new object, under its name, and whether that was generated.
+fn named(place: &Place, object: Value<'_>) -> (Place, bool) {
     let (name, base) = (metadata_text(object, "name"), metadata_text(object, "generateName"));
-    let name = if name.is_empty() && !base.is_empty() { metadata::generated_name(&base) } else { name };
-    Ok(Place { name, ..place.clone() })
+    let is_generated = name.is_empty() && !base.is_empty();
+    let name = if is_generated { metadata::generated_name(&base) } else { name };
+    (Place { name, ..place.clone() }, is_generated)
 }
 
 /// Refuses an object that says it is another one than the path says.

@@ -16,7 +16,7 @@ use super::{check_place, in_go::in_go};
 use crate::{
     actors, classes, definitions,
     field::{FieldError, FieldPath},
-    kinds, metadata, objects,
+    kinds, limits, metadata, objects,
     options::{self, WriteOptions},
     pod_security, priorities,
     registry::Resource,
@@ -83,7 +83,8 @@ impl<'s> OneWrite<'s> {
                     return Err(self.already_exists(live, &intend(None)?));
                 }
                 (None, Existence::There) => return Err(Failure::not_found(resource, name)),
-                _ => {}
+                (Some(live), _) => resource.check_convertible(live)?,
+                (None, _) => {}
             }
             if let Some(outcome) = self.attempt(live.as_ref(), intend)? {
                 return Ok(outcome);
@@ -181,45 +182,64 @@ impl<'s> OneWrite<'s> {
         stored.object = objects::without_nulls(arena, resource, stored.object);
         if let Some(record) = record.filter(|_| resource.is_read_anew() && !stored.changed) {
             let raw = resource.raw(arena, record).map_err(Failure::internal)?;
-            stored.changed = !same_but_for_owners(arena, raw, stored.object);
+            stored.changed = record.stored_version != resource.storage_version
+                || !same_but_for_owners(arena, raw, stored.object);
         }
         if resource.is_converted() || resource.is("batch", "Job") {
             stored.object = kinds::default(arena, &resource.stored_as, stored.object);
         }
-        let stored = self.store(record, &stored)?;
+        let stored = self.store(record, &stored, matches!(wanted, Intent::Apply(_)))?;
         Ok(stored.map(|outcome| Outcome { warnings: findings.warnings, ..outcome }))
     }
 
-    fn store(&self, live: Option<&Arc<Record>>, stored: &Stored<'_>) -> Result<Option<Outcome>, Failure> {
+    fn store(
+        &self,
+        live: Option<&Arc<Record>>,
+        stored: &Stored<'_>,
+        is_apply: bool,
+    ) -> Result<Option<Outcome>, Failure> {
         if let (Some(live), false) = (live, stored.changed) {
             return Ok(Some(Outcome { record: live.clone(), created: false, warnings: Vec::new() }));
         }
-        let draft = Draft { object: stored.object, owners: Owners::Written(stored), order: stored.order };
+        let draft = Draft {
+            object: stored.object,
+            owners: Owners::Written(stored),
+            order: stored.order,
+            stored_version: &self.place.resource.storage_version,
+        };
         let created = live.is_none();
+        let record = Record::write(&draft, live.map_or(0, |live| live.version));
+        let outcome = |record| Ok(Some(Outcome { record, created, warnings: Vec::new() }));
         if self.options.dry_run {
-            let version = live.map_or(0, |live| live.version);
-            return Ok(Some(Outcome {
-                record: Arc::new(Record::write(&draft, version)),
-                created,
-                warnings: Vec::new(),
-            }));
+            return outcome(Arc::new(record));
         }
         let (storage, key) = (&self.place.resource.storage, self.place.key());
         if let (Some(live), true) = (live, metadata::is_done_for(&self.place.resource, stored.object)) {
-            // Only the client that removed the last finalizer sees the object without it.
             if self.server.store.remove(storage, &key, live).is_err() {
                 return Ok(None);
             }
             definitions::end::object_gone(self.server, &self.place.resource)?;
-            let record = Arc::new(Record::write(&draft, live.version));
-            return Ok(Some(Outcome { record, created, warnings: Vec::new() }));
+            // Only the client that removed the last finalizer sees the object without it.
+            return outcome(Arc::new(record));
         }
-        let Ok(record) = self.server.store.put(storage, key, live, &draft) else { return Ok(None) };
+        let record = self.fitting(record, &draft, is_apply)?;
+        let Ok(record) = self.server.store.put(storage, key, live, &record) else { return Ok(None) };
         if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty()
         {
             definitions::written(self.server, self.place)?;
         }
-        Ok(Some(Outcome { record, created, warnings: Vec::new() }))
+        outcome(record)
+    }
+
+    /// A record that etcd takes: without owners where these make it too large, unless they are what the write is about.
+    fn fitting(&self, record: Record, draft: &Draft<'_, '_>, is_apply: bool) -> Result<Record, Failure> {
+        match limits::check(self.place, &record) {
+            Err(_) if !is_apply => {
+                let bare = Record::write(&Draft { owners: Owners::Text(""), ..*draft }, record.version);
+                limits::check(self.place, &bare).map(|()| bare)
+            }
+            checked => checked.map(|()| record),
+        }
     }
 
     /// What is wanted, as the server has it in memory: where the object is stored in another version, an update has been there

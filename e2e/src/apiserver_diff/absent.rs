@@ -158,10 +158,6 @@ pub(super) const ABSENT: &[Absent] = absent! {
             r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 501, "isn't played",
         ),
     ];
-    "`/openapi/v2`", "the schemas, without the paths": [
-        get("/openapi/v2", 200, r#""paths":{}"#),
-        get("/openapi/v2", 200, r#""io.k8s.api.core.v1.Pod":{"#),
-    ];
     "the admission plugin LimitRanger, and what RuntimeClasses and ServiceAccounts do to new pods",
     "pods are stored without these changes": [
         post(

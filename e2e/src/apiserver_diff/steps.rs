@@ -1,12 +1,13 @@
 //! Fixed sequences of requests to both servers, in which a later request meets what an earlier one left: an object that is being
 //! deleted, a name that is taken, a namespace that refuses. `cases/steps.yaml` has them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::Context as _;
 use baton_merge::yaml;
 use baton_testbed::Json;
 use serde::Deserialize;
+use tokio::time::sleep;
 
 use super::{
     Findings,
@@ -27,6 +28,7 @@ struct Steps {
 
 /// A method and a path, with a body where there is one: a text is sent as it is, in YAML. `MERGE` and `APPLY` are patches, and `AWAIT`
 /// is a `GET` that is sent until it succeeds. Behind the path, `as USER` and `in GROUP` say who sends it, if it isn't the administrator.
+/// `$x9` is a text of so many letters. `WAIT` is no request: for so many milliseconds, the controllers of the real server work.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Step {
@@ -35,6 +37,14 @@ enum Step {
 }
 
 impl Step {
+    /// How long the step waits, if it is no request.
+    fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::Bare(step) => Some(Duration::from_millis(step.strip_prefix("WAIT ")?.parse().ok()?)),
+            Self::WithBody(_) => None,
+        }
+    }
+
     fn asked(&self, namespace: &str) -> anyhow::Result<Asked> {
         let json = "application/json";
         let (request, body, format) = match self {
@@ -53,7 +63,7 @@ impl Step {
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             _ => anyhow::bail!("{method} is no method of a step"),
         };
-        let (path, body) = (path.replace("$ns", namespace), body.replace("$ns", namespace));
+        let (path, body) = (path.replace("$ns", namespace), with_texts(&body.replace("$ns", namespace)));
         let mut asked = Asked::of(request, method, &path, Some(("content-type", content_type)), body);
         while let Some(word) = words.next() {
             let header = match word {
@@ -73,6 +83,16 @@ impl Step {
 
 const AWAIT: &str = "AWAIT";
 
+/// A body with the texts whose lengths it says.
+fn with_texts(body: &str) -> String {
+    let mut parts = body.split("$x");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |made, part| {
+        let end = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
+        made + &"x".repeat(part[..end].parse().unwrap_or_default()) + &part[end..]
+    })
+}
+
 fn all() -> anyhow::Result<Vec<Steps>> {
     yaml::from_str(include_str!("cases/steps.yaml")).context("the steps can't be read")
 }
@@ -88,6 +108,10 @@ pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) ->
         pair.open(&namespace).await?;
         let mut names = [Names::default(), Names::default()];
         for step in steps {
+            if let Some(pause) = step.pause() {
+                sleep(pause).await;
+                continue;
+            }
             let asked = step.asked(&namespace)?;
             if step.awaits() {
                 pair.until_it_succeeds(&asked).await?;
@@ -112,7 +136,7 @@ mod tests {
     #[test]
     fn every_step_is_a_request() {
         for Steps { name, steps } in all().unwrap() {
-            for step in steps {
+            for step in steps.iter().filter(|step| step.pause().is_none()) {
                 step.asked("ns").unwrap_or_else(|error| panic!("{name}: {error}"));
             }
         }

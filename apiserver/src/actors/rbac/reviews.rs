@@ -92,7 +92,12 @@ fn owned<'a>(
     let write = Write { manager, subresource: "", now: server.now(), release: server.release };
     let stored = merged.update(arena, None, asked, write);
     let stored = stored.map_err(|_| Failure::internal("the review can't be read"))?;
-    let draft = Draft { object: answer, owners: Owners::Written(&stored), order: stored.order };
+    let draft = Draft {
+        object: answer,
+        owners: Owners::Written(&stored),
+        order: stored.order,
+        stored_version: &place.resource.storage_version,
+    };
     Ok(Record::write(&draft, 0))
 }
 

@@ -22,27 +22,36 @@ pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
 }
 
 /// How far the deletion of a CRD is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Pending,
     InProgress,
+    /// Objects can't be deleted, with this message.
+    Failed(String),
     Completed,
     NeverEstablished,
 }
 
 /// Shows in the status how far the deletion of a CRD is.
-pub(crate) fn end(crd: &mut Json, ending: Ending, now: &str) {
+pub(crate) fn end(crd: &mut Json, ending: &Ending, now: &str) {
     let (reason, message) = match ending {
         Ending::Pending => (
             "InstanceDeletionPending",
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
         ),
         Ending::InProgress => ("InstanceDeletionInProgress", "CustomResource deletion is in progress"),
+        Ending::Failed(why) => ("InstanceDeletionFailed", why.as_str()),
         Ending::Completed => ("InstanceDeletionCompleted", "removed all instances"),
         Ending::NeverEstablished => ("NeverEstablished", "resource was never established"),
     };
-    let goes_on = matches!(ending, Ending::Pending | Ending::InProgress);
-    set(crd, "Terminating", goes_on, reason, message, now);
+    set(crd, "Terminating", !ending.is_over(), reason, message, now);
+}
+
+impl Ending {
+    /// Whether no objects are left.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self, Self::Completed | Self::NeverEstablished)
+    }
 }
 
 /// Whether a definition is deleted.

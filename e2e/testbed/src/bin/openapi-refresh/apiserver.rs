@@ -29,6 +29,10 @@ pub(crate) async fn files(
         let schemas = serde_json::to_vec(&for_merging(&document.parsed))?;
         files.insert(format!("apiserver/data/schemas/{name}.json.gz"), packed(&schemas)?);
     }
+    files.insert(
+        "apiserver/data/openapi/others.json.gz".to_owned(),
+        packed(&serde_json::to_vec(&others(client).await?)?)?,
+    );
     let groups: Value = serde_json::from_str(&get(client, "/apis").await?)?;
     let discovery = json!({"release": release, "groups": groups["groups"], "resources": lists});
     files.insert(
@@ -36,6 +40,22 @@ pub(crate) async fn files(
         (serde_json::to_string_pretty(&discovery)? + "\n").into_bytes(),
     );
     Ok(files)
+}
+
+/// The OpenAPI documents of groups, of the lists of groups and versions, and of the release.
+async fn others(client: &Client) -> anyhow::Result<BTreeMap<String, Value>> {
+    let index: Value = serde_json::from_str(&get(client, "/openapi/v3").await?)?;
+    let mut others = BTreeMap::new();
+    for path in index["paths"].as_object().into_iter().flat_map(Map::keys) {
+        let is_group = path.strip_prefix("apis/").is_some_and(|rest| !rest.contains('/'));
+        if is_group || ["api", "apis", "version"].contains(&path.as_str()) {
+            others.insert(
+                path.clone(),
+                serde_json::from_str(&get(client, &format!("/openapi/v3/{path}")).await?)?,
+            );
+        }
+    }
+    Ok(others)
 }
 
 fn packed(content: &[u8]) -> anyhow::Result<Vec<u8>> {
