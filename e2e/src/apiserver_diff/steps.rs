@@ -57,8 +57,10 @@ impl Step {
         let mut words = request.split(' ');
         let (method, path) = words.next().zip(words.next()).context("a step is a method and a path")?;
         let (method, content_type) = match method {
-            AWAIT => ("GET", json),
-            "GET" | "POST" | "PUT" | "DELETE" => (method, format),
+            "GET" | AWAIT => ("GET", json),
+            "POST" => ("POST", format),
+            "PUT" => ("PUT", format),
+            "DELETE" => ("DELETE", json),
             "MERGE" => ("PATCH", "application/merge-patch+json"),
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             _ => anyhow::bail!("{method} is no method of a step"),
