@@ -19,7 +19,7 @@ use crate::{
     cluster::{ClusterArgs, ClusterError, Connection, Reference, name_of},
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, moves, moves_table},
-    path::FieldQuery,
+    path::{FieldQuery, check_droppable},
     view::{BOLD, CYAN, OutputArgs, Secrecy, shown},
     write::{DryRun, Writer, Written, WrittenReport, guard},
 };
@@ -113,6 +113,7 @@ impl Opened {
     ) -> Result<Request, Failure> {
         let arena = Arena::new();
         let path = ownable(&Owners::of(&arena, live), query)?;
+        check_droppable(path)?;
         // The fields that contain others are there as long as these.
         let own = applied_fields(&arena, live, manager).leaves(&arena);
         self.reapply(live, manager, own.recursive_difference(&arena, FieldSet::of_paths(&arena, [path])))

@@ -71,7 +71,7 @@ pub(super) async fn release(
         steps
             .write(format!("{manager} applies its fields without {path}"), |live| {
                 let request = opened.apply_without(live, manager, query)?;
-                if let Ok(Forecast::Stored(stored)) = &opened.writer.predict(request.clone(), Some(live)).forecast
+                if let Ok(Forecast::Stored(stored)) = &opened.writer.predict(request.clone(), Some(live)).write.forecast
                     && !may_lose_it
                     && let Some(lost) = stored.effects.removes.iter().chain(&stored.effects.sets).find(|lost| {
                         is_within(lost.as_str(), &path) || is_within(&path, lost.as_str())

@@ -1,6 +1,6 @@
 //! `why`: why a field has its value, and what keeps it.
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, fieldpath::Path, value::Value};
 use clap::Args;
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     opened::Opened,
     owners::{Manager, Owners, owners_table},
-    path::FieldQuery,
+    path::{FieldQuery, check_droppable},
     view::{BOLD, CYAN, Cell, GREEN, OutputArgs, RED, Secrecy, Table, YELLOW, shown},
     write::DryRun,
 };
@@ -91,7 +91,7 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
             path: path.to_string(),
             part_of: whole.map(|whole| whole.to_string()),
             value: value.map(|value| shown(secrecy, path, value)),
-            reason: reason(value, &managers),
+            reason: reason(path, value, &managers),
             owners: managers,
             if_dropped: Vec::new(),
         };
@@ -106,8 +106,11 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
 }
 
 /// Why the field is as it is.
-fn reason(value: Option<Value<'_>>, owners: &[Manager]) -> String {
+fn reason(path: Path<'_>, value: Option<Value<'_>>, owners: &[Manager]) -> String {
     match (value, owners) {
+        (Some(_), []) if check_droppable(path).is_err() => {
+            "It names the object. Nobody owns it, and it can't be changed.".to_owned()
+        }
         (None, []) => "Nobody owns it, and it has no value.".to_owned(),
         (None, _) => {
             "Its owners have set it to a value that the server doesn't store, such as false or 0.".to_owned()
@@ -142,8 +145,9 @@ async fn dropped(
     let request = opened.apply_without(&opened.live, &owner.name, query);
     let request = match request {
         Ok(request) => request,
-        Err(Failure::Input(why)) => {
-            return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed: false });
+        Err(failure @ (Failure::Input(_) | Failure::Path(_))) => {
+            let why = failure.to_string();
+            return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed: true });
         }
         Err(failure) => return Err(failure),
     };
