@@ -65,6 +65,9 @@ pub struct Conflict {
     pub live: Option<String>,
     /// The value in the intent, without secrets.
     pub intended: Option<String>,
+    /// Whether the intended value is the live one in another spelling, such as `1000m` for `1`, as far as
+    /// [`Schemas::as_stored`] has found out.
+    pub is_respelled: bool,
 }
 
 impl Conflicts {
@@ -80,6 +83,7 @@ impl Conflicts {
                 subresource: Some(manager.subresource.to_owned()).filter(|name| !name.is_empty()),
                 live,
                 intended,
+                is_respelled: false,
             }
         };
         Self { fields: conflicts.iter().map(conflict).collect(), message: conflicts.to_string() }

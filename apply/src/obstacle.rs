@@ -62,8 +62,21 @@ impl Obstacle {
         found
     }
 
+    /// The message of a refusal, with the fields of other managers that are in the way.
+    pub fn explain(
+        message: String,
+        error: &ApiError,
+        write: &PreparedWrite,
+        live: Option<&LiveObject>,
+    ) -> String {
+        match &*Self::of(error, write, live) {
+            [] => message,
+            obstacles => format!("{message}. {}", Self::describe(obstacles)),
+        }
+    }
+
     /// A sentence about these; empty if there are none.
-    pub fn describe(obstacles: &[Self]) -> String {
+    fn describe(obstacles: &[Self]) -> String {
         if obstacles.is_empty() {
             return String::new();
         }

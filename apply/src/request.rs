@@ -33,6 +33,13 @@ impl Target {
         Self::new(ApiResource::erase::<K>(kind), object.namespace(), object.name_any())
     }
 
+    /// What the server says about an object that is invalid: `NewInvalid` in `pkg/api/errors` of k8s.io/apimachinery.
+    pub(crate) fn invalid(&self, causes: &str) -> String {
+        let ApiResource { kind, group, .. } = &self.resource;
+        let dot = if group.is_empty() { "" } else { "." };
+        format!("{kind}{dot}{group} {:?} is invalid: {causes}", self.name)
+    }
+
     /// The same object's subresource.
     #[must_use]
     pub fn subresource(self, subresource: &'static str) -> Self {
@@ -173,11 +180,7 @@ impl Request {
             return fulfilled(why.to_owned());
         }
         let uid = named("uid").filter(|uid| *uid != live.uid)?;
-        let kind = &self.target.resource.kind;
-        Some(format!(
-            "{kind}{dot}{group} {:?} is invalid: metadata.uid: Invalid value: {uid:?}: field is immutable",
-            self.target.name
-        ))
+        Some(self.target.invalid(&format!("metadata.uid: Invalid value: {uid:?}: field is immutable")))
     }
 
     /// Whether the server refuses it if the object has changed since it was read.

@@ -11,11 +11,7 @@ const LONGEST: usize = 4096;
 
 /// Why the API server refused a write, with the fields of other managers that are in the way.
 pub fn why_refused(error: &ApiError, write: &PreparedWrite, live: Option<&LiveObject>) -> String {
-    let message = with_causes(error);
-    match &*Obstacle::of(error, write, live) {
-        [] => message,
-        obstacles => format!("{message}. {}", Obstacle::describe(obstacles)),
-    }
+    Obstacle::explain(with_causes(error), error, write, live)
 }
 
 /// The error's message and those of its causes, separated by colons; a cause that its effect quotes isn't repeated. A line that is

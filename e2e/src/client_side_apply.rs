@@ -14,8 +14,16 @@ pub const CLIENT_SIDE: &str = "kubectl-client-side-apply";
 /// # Errors
 /// When it isn't an object of a namespace, or is refused, also because it already exists.
 pub async fn create(client: &Client, namespace: &str, object: &Value) -> Result<DynamicObject, Error> {
-    let (api, object) = any_object(client, annotated(namespace, object))?;
-    let params = PostParams { field_manager: Some(CLIENT_SIDE.to_owned()), ..PostParams::default() };
+    create_as(client, CLIENT_SIDE, annotated(namespace, object)).await
+}
+
+/// Creates an object as this field manager. Its kind needs a regular plural.
+///
+/// # Errors
+/// When it isn't an object of a namespace, or is refused, also because it already exists.
+pub async fn create_as(client: &Client, manager: &str, object: Value) -> Result<DynamicObject, Error> {
+    let (api, object) = any_object(client, object)?;
+    let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
     let created = api.create(&params, &object).await;
     let name = object.name_any();
     let kind = object.types.map(|types| types.kind).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::{
     cluster::{ClusterArgs, ClusterError, Connection, Reference, name_of},
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, moves, moves_table},
-    path::FieldQuery,
+    path::{FieldQuery, check_droppable},
     view::{self, BOLD, CYAN, ChangeKind, OutputArgs, Secrecy, shown},
     write::{DryRun, Writer, Written, WrittenReport, guard},
 };
@@ -124,9 +124,7 @@ impl Opened {
 
     /// The values that a request is predicted to remove or change.
     pub(crate) fn lost_by(&self, request: &Request, live: &LiveObject) -> Vec<view::Change> {
-        let write = self.writer.predict(request.clone(), Some(live));
-        let written = Written { before: Some(live.clone()), write, outcome: None, warnings: Vec::new() };
-        lost(written.changes())
+        lost(self.writer.predict(request.clone(), Some(live)).changes())
     }
 
     /// A request by which a manager no longer owns a field that it has applied, whose value stays.
@@ -175,6 +173,7 @@ impl Opened {
         query: &FieldQuery,
     ) -> Result<FieldSet<'a>, Failure> {
         let path = ownable(&self.owners(arena, live), query)?;
+        check_droppable(path)?;
         let own = applied_fields(arena, live, manager);
         Ok(own.recursive_difference(arena, FieldSet::of_paths(arena, [path])))
     }

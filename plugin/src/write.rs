@@ -1,10 +1,10 @@
 //! One write of an object: predicted, tried by the server, compared, and sent.
 
-use std::{io, sync::Arc};
+use std::io;
 
 use baton_apply::{
     ApiError, Applier, Effect, Forecast, Guard, LiveObject, Obstacle, Outcome, PreparedWrite, Request,
-    Schemas, Tries, Verdict, ownership::LAST_APPLIED,
+    Schemas, Tries, Verdict, ownership::LAST_APPLIED, spelling::Types,
 };
 use baton_merge::server::Certainty;
 use clap::{Args, builder::TypedValueParser};
@@ -17,7 +17,7 @@ use crate::{
     cluster::{ClusterError, Connection, name_of},
     failure::{Exit, Failure},
     intents::KUBECTL,
-    view::{Change, Changing, GREEN, PLAIN, RED, Secrecy, Table, YELLOW},
+    view::{Change, ChangeKind, Changing, GREEN, PLAIN, RED, Secrecy, Table, YELLOW},
 };
 
 /// How far a write goes, by kubectl's words.
@@ -111,19 +111,23 @@ pub(crate) struct Written {
 
 /// Predicts writes, and sends them.
 pub(crate) struct Writer {
-    pub(crate) schemas: Arc<Schemas>,
+    pub(crate) schemas: Schemas,
+    types: Types,
     /// Absent without a cluster.
     applier: Option<(Applier, Connection)>,
 }
 
 impl Writer {
-    pub(crate) fn new(schemas: Arc<Schemas>, connection: Option<&Connection>) -> Self {
-        Self { schemas, applier: connection.map(|connection| (connection.applier(), connection.clone())) }
+    pub(crate) fn new((schemas, types): (Schemas, Types), connection: Option<&Connection>) -> Self {
+        let applier = connection.map(|connection| (connection.applier(), connection.clone()));
+        Self { schemas, types, applier }
     }
 
     /// Predicts a write.
-    pub(crate) fn predict(&self, request: Request, live: Option<&LiveObject>) -> PreparedWrite {
-        self.schemas.prepare_itself(request, live, Tries::default(), Timestamp::now())
+    pub(crate) fn predict(&self, request: Request, before: Option<&LiveObject>) -> Written {
+        let write = self.schemas.prepare_itself(request, before, Tries::default(), Timestamp::now());
+        let write = self.schemas.as_stored(write, before, &self.types);
+        Written { before: before.cloned(), write, outcome: None, warnings: Vec::new() }
     }
 
     /// Has the server try a write without storing it. Whoever may not do that gets the prediction, as without a cluster.
@@ -152,10 +156,10 @@ impl Writer {
         loop {
             let made = request(before.as_ref()).await?;
             let target = made.target.clone();
-            let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
             let (Some((applier, connection)), true) = (&self.applier, dry_run != DryRun::Client) else {
-                return Ok(Written { before, write, outcome: None, warnings: Vec::new() });
+                return Ok(self.predict(made, before.as_ref()));
             };
+            let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
             let effect = if dry_run == DryRun::Server { Effect::DryRun } else { Effect::Stored };
             let response = applier.send(&write.request, effect).await;
             let outcome = self.schemas.settle(&write, before.as_ref(), response, effect);
@@ -173,6 +177,12 @@ impl Writer {
                     return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
                 }
                 outcome => {
+                    let write = match write.forecast {
+                        Ok(Forecast::Conflicts(_)) => {
+                            self.schemas.as_stored(write, before.as_ref(), &self.types)
+                        }
+                        _ => write,
+                    };
                     let warnings = connection.warnings.take();
                     return Ok(Written { before, write, outcome: Some(outcome), warnings });
                 }
@@ -288,25 +298,24 @@ impl Written {
                     (false, false) => None,
                 };
                 let result = if is_conflict { "conflict" } else { "refused" };
-                let mut message = error.to_string();
-                let obstacles = Obstacle::of(error, &self.write, self.before.as_ref());
-                if !obstacles.is_empty() {
-                    message = format!("{message}. {}", Obstacle::describe(&obstacles));
-                }
+                let message = Obstacle::explain(error.to_string(), error, &self.write, self.before.as_ref());
                 (result, Some(message))
             }
             Some(Outcome::Skipped | Outcome::Deleted(_) | Outcome::Failed(_)) => ("unchanged", None),
             None => self.predicted_result(),
         };
+        let changes = self.changes();
+        let sets_values = |change: &Change| !matches!(change.kind, ChangeKind::Shared | ChangeKind::Released);
         let certainty = match (&self.outcome, &self.write.forecast) {
             (None, Ok(Forecast::Stored(stored))) => match stored.certainty {
-                Certainty::Exact => None,
-                Certainty::ModuloDefaulting => {
-                    Some("the server then fills in defaults and validates it".to_owned())
-                }
                 Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
                     Some(format!("uncertain: {reason}"))
                 }
+                _ if !changes.iter().any(sets_values) => None,
+                Certainty::ModuloDefaulting => {
+                    Some("the server's defaults and its validation aren't predicted".to_owned())
+                }
+                Certainty::Exact => Some("the server's validation isn't predicted".to_owned()),
             },
             _ => None,
         };
@@ -318,7 +327,7 @@ impl Written {
                 DryRun::Client => "client",
                 DryRun::Server => "server",
             },
-            changes: self.changes(),
+            changes,
             message,
             certainty,
             prediction,

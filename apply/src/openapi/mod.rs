@@ -99,10 +99,7 @@ pub(crate) async fn fetch_all(
 pub async fn types(client: &Client, limit: Duration, kinds: &[ApiResource]) -> Result<Types, OpenApiError> {
     let index = Index::fetch(client, limit).await?;
     let urls: BTreeSet<&str> = kinds.iter().filter_map(|kind| index.url(kind)).collect();
-    let document = fetch_all(client, limit, urls, kinds).await?;
-    let schemas = document["components"]["schemas"].as_object();
-    let schemas = schemas.into_iter().flatten();
-    Ok(Types::from_openapi(schemas.filter_map(|(name, schema)| Some((name, schema.as_object()?)))))
+    Ok(Types::from_document(&fetch_all(client, limit, urls, kinds).await?))
 }
 
 /// One document of those of several versions of a group. The types of each version have names of their own.

@@ -98,7 +98,8 @@ impl Schemas {
         Ok(if is_complete { intent } else { intent_of(target, value, fields, all, Keys::All) })
     }
 
-    fn fields_in<'a>(
+    /// The fields of an object.
+    pub(crate) fn fields_in<'a>(
         &'a self,
         arena: &'a Arena,
         target: &Target,

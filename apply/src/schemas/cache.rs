@@ -6,16 +6,26 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
 use kube::{Client, core::ApiResource};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use super::Schemas;
 use crate::{
     ApiError, bounded,
     openapi::{self, Index, OpenApiError, document_path},
+    spelling::Types,
 };
 
 /// The shortest time between two refreshes, however often one is requested.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(10);
+
+const VERSION: &str = "the version";
+const INDEX: &str = "the index of OpenAPI documents";
+
+/// A document, as a problem names it.
+fn named(path: &str) -> String {
+    format!("the OpenAPI document {path}")
+}
 
 /// The schemas of a cluster as they were last read. Clones share them.
 #[derive(Clone)]
@@ -124,7 +134,7 @@ impl SchemaCache {
         let release = match self.release().await {
             Ok(release) => Some(release),
             Err(error) => {
-                note("the version".to_owned(), error);
+                note(VERSION.to_owned(), error);
                 before.as_ref().map(|before| before.release())
             }
         };
@@ -140,13 +150,13 @@ impl SchemaCache {
                         }
                         Err(error) => {
                             changed |= fetched.remove(&path).is_some();
-                            note(format!("the OpenAPI document {path}"), error);
+                            note(named(&path), error);
                         }
                     }
                 }
             }
             // What was fetched before stays in use.
-            Err(error) => note("the index of OpenAPI documents".to_owned(), error.into()),
+            Err(error) => note(INDEX.to_owned(), error.into()),
         }
         changed |= before.as_ref().is_none_or(|before| Some(before.release()) != release);
         let schemas = before.filter(|_| !changed).unwrap_or_else(|| {
@@ -164,21 +174,62 @@ impl SchemaCache {
         Ok(info.git_version.parse()?)
     }
 
-    /// The document of a kind, compiled with those of its group's other versions, in which managers may own fields of it; nothing if
-    /// they are those that were fetched last.
+    /// The document of a kind, compiled; nothing if it was fetched last.
     async fn document(
         &self,
         index: &Index,
         kind: &ApiResource,
         fetched: Option<&(Vec<String>, Arc<Resources>)>,
     ) -> Result<Option<(Vec<String>, Arc<Resources>)>, FetchError> {
-        index.url(kind).ok_or(FetchError::NotServed)?;
-        let urls: Vec<String> = index.urls_of_group(kind).map(str::to_owned).collect();
+        let urls = urls(index, kind)?;
         if fetched.is_some_and(|(fetched, _)| *fetched == urls) {
             return Ok(None);
         }
-        let all = urls.iter().map(String::as_str);
-        let document = openapi::fetch_all(&self.client, self.limit, all, &self.kinds).await?;
+        let document = self.fetch(&urls).await?;
         Ok(Some((urls, Arc::new(Resources::from_openapi(&document)?))))
+    }
+
+    async fn fetch(&self, urls: &[String]) -> Result<Value, FetchError> {
+        let urls = urls.iter().map(String::as_str);
+        Ok(openapi::fetch_all(&self.client, self.limit, urls, &self.kinds).await?)
+    }
+}
+
+/// The documents of a kind in all versions of its group, in which managers may own fields of it.
+fn urls(index: &Index, kind: &ApiResource) -> Result<Vec<String>, FetchError> {
+    index.url(kind).ok_or(FetchError::NotServed)?;
+    Ok(index.urls_of_group(kind).map(str::to_owned).collect())
+}
+
+impl Schemas {
+    /// Reads the schemas of these kinds once, and their types. `limit` is the time limit of each request.
+    ///
+    /// # Errors
+    /// When one of them can't be read, or isn't served.
+    pub async fn read(
+        client: &Client,
+        kinds: &[ApiResource],
+        limit: Duration,
+    ) -> Result<(Self, Types), SchemaProblem> {
+        let unread = |what: &str, error| SchemaProblem { what: what.to_owned(), source: Arc::new(error) };
+        let cache = SchemaCache::new(client.clone(), kinds.iter().cloned(), limit);
+        let release = cache.release().await.map_err(|error| unread(VERSION, error))?;
+        let index = Index::fetch(client, limit).await.map_err(|error| unread(INDEX, error.into()))?;
+        let (mut documents, mut types) = (BTreeMap::new(), Types::default());
+        for kind in kinds {
+            let path = document_path(kind);
+            if documents.contains_key(&path) {
+                continue;
+            }
+            let read = async {
+                let document = cache.fetch(&urls(&index, kind)?).await?;
+                Ok((Resources::from_openapi(&document)?, Types::from_document(&document)))
+            };
+            let (resources, more) = read.await.map_err(|error| unread(&named(&path), error))?;
+            types.add(more);
+            documents.insert(path, Arc::new(resources));
+        }
+        let schemas = Self::new(release, documents);
+        Ok((schemas, types))
     }
 }

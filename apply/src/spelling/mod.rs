@@ -4,6 +4,8 @@
 //! would be sent again and again. [`minimal`] spells an intent as the server will; the rest of this module recognizes values
 //! that the server has spelled in its own way.
 
+mod required;
+mod stored;
 mod types;
 mod zeros;
 
@@ -30,8 +32,7 @@ pub(crate) use self::zeros::unstored;
 /// The types are those of the API server that the type's fields come from. A value of a type that isn't among them stays as it
 /// is spelled, with all its objects.
 pub fn minimal(value: Value, types: &Types, type_name: &str) -> Option<Value> {
-    let whole = Place { name: "", keys: &[], in_atomic: false, precision: Precision::Nano };
-    Speller { types }.value(value, types.named(type_name), Place { name: type_name, ..whole })
+    Speller { types, of_object: false }.value(value, types.named(type_name), Place::of(type_name))
 }
 
 /// There is no type of a kind.
@@ -62,6 +63,8 @@ pub fn minimal_intent(intent: Value, types: &Types) -> Result<Value, NoType> {
 #[derive(Clone, Copy)]
 struct Speller<'t> {
     types: &'t Types,
+    /// Whether a whole object is spelled, and not what a manager applies: what isn't stored goes.
+    of_object: bool,
 }
 
 /// Where a value is.
@@ -77,6 +80,13 @@ struct Place<'t> {
     precision: Precision,
 }
 
+impl<'t> Place<'t> {
+    /// A whole value of a type.
+    fn of(name: &'t str) -> Self {
+        Self { name, keys: &[], in_atomic: false, precision: Precision::Nano }
+    }
+}
+
 impl<'t> Speller<'t> {
     fn value(self, value: Value, of: &'t Type, place: Place<'t>) -> Option<Value> {
         match (of, value) {
@@ -89,11 +99,12 @@ impl<'t> Speller<'t> {
                     values.into_iter().filter_map(|value| self.value(value, items, place)).collect();
                 (!values.is_empty()).then_some(Value::Array(values))
             }
-            (Type::Struct { fields, is_atomic }, Value::Object(mut members)) => {
+            (Type::Struct { fields, is_atomic, .. }, Value::Object(mut members)) => {
                 let in_atomic = place.in_atomic || *is_atomic;
                 members.retain(|name, value| {
-                    let is_key = place.keys.contains(name);
-                    !zeros::is_absent(place.name, name, value, in_atomic || is_key)
+                    let is_part = in_atomic || place.keys.contains(name);
+                    !(zeros::is_absent(place.name, name, value, is_part)
+                        || self.of_object && zeros::is_unstored(place.name, name, value))
                 });
                 let below = Place { name: "", keys: &[], in_atomic, precision: Precision::Nano };
                 let member = |(name, value): (String, Value)| {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
+use super::is_zero;
+
 /// The types of the API server's OpenAPI document, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
@@ -25,6 +27,8 @@ pub(super) enum Type {
     Struct {
         fields: BTreeMap<String, Type>,
         is_atomic: bool,
+        /// The fields that have to be set, and that get no default.
+        required: Vec<String>,
     },
     Map {
         values: Box<Type>,
@@ -38,6 +42,19 @@ pub(super) enum Type {
     },
 }
 
+/// How the names of the types begin that the API server itself has. Those of custom resources are named after their groups.
+const BUILT_IN: [&str; 4] = [
+    "io.k8s.api.",
+    "io.k8s.apimachinery.",
+    "io.k8s.apiextensions-apiserver.pkg.",
+    "io.k8s.kube-aggregator.pkg.",
+];
+
+/// Whether a type is none of a custom resource.
+pub(super) fn is_built_in(name: &str) -> bool {
+    BUILT_IN.iter().any(|start| name.starts_with(start))
+}
+
 /// The type whose values the server spells in its own way.
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
@@ -46,7 +63,7 @@ impl Types {
     pub fn from_openapi<'a>(schemas: impl IntoIterator<Item = (&'a String, &'a Map<String, Value>)>) -> Self {
         let mut all = Self::default();
         for (name, schema) in schemas {
-            let of = if name == QUANTITY { Type::Quantity } else { Type::of(schema) };
+            let of = if name == QUANTITY { Type::Quantity } else { Type::of(schema, is_built_in(name)) };
             all.types.insert(name.clone(), of);
             let kinds = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
             all.kinds.extend(kinds.into_iter().flatten().map(|kind| {
@@ -57,6 +74,18 @@ impl Types {
             }));
         }
         all
+    }
+
+    /// The types of a whole document.
+    pub fn from_document(document: &Value) -> Self {
+        let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
+        Self::from_openapi(schemas.filter_map(|(name, schema)| Some((name, schema.as_object()?))))
+    }
+
+    /// Adds the types of another document.
+    pub fn add(&mut self, more: Self) {
+        self.types.extend(more.types);
+        self.kinds.extend(more.kinds);
     }
 
     /// The name of the type of a kind's objects.
@@ -71,7 +100,8 @@ impl Types {
 }
 
 impl Type {
-    fn of(schema: &Map<String, Value>) -> Self {
+    fn of(schema: &Map<String, Value>, is_built_in: bool) -> Self {
+        let below = |schema: &Map<String, Value>| Self::of(schema, is_built_in);
         let is_atomic = |extension: &str| schema.get(extension).is_some_and(|value| value == "atomic");
         let object = |name: &str| schema.get(name).and_then(Value::as_object);
         if let Some(name) = reference(schema) {
@@ -86,7 +116,7 @@ impl Type {
                 let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
                 let merge_key = schema.get("x-kubernetes-patch-merge-key").filter(|_| list_type.is_none());
                 Self::List {
-                    items: Box::new(object("items").map_or(Self::Unknown, Self::of)),
+                    items: Box::new(object("items").map_or(Self::Unknown, below)),
                     is_atomic: match list_type {
                         Some(list_type) => list_type == "atomic",
                         None => !merges.split(',').any(|strategy| strategy == "merge"),
@@ -104,11 +134,24 @@ impl Type {
                 match (object("properties"), object("additionalProperties")) {
                     (Some(properties), _) => {
                         let field = |(name, schema): (&String, &Value)| {
-                            (name.clone(), schema.as_object().map_or(Self::Unknown, Self::of))
+                            (name.clone(), schema.as_object().map_or(Self::Unknown, below))
                         };
-                        Self::Struct { fields: properties.iter().map(field).collect(), is_atomic }
+                        // The default of a field that a Go type always has is its zero, which is no value.
+                        let is_filled_in = |name: &str| {
+                            let default = properties.get(name).and_then(|schema| schema.get("default"));
+                            default.is_some_and(|default| {
+                                !(default.is_null() || is_built_in && is_zero(default))
+                            })
+                        };
+                        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+                        let required = required.filter_map(Value::as_str).filter(|name| !is_filled_in(name));
+                        Self::Struct {
+                            fields: properties.iter().map(field).collect(),
+                            is_atomic,
+                            required: required.map(str::to_owned).collect(),
+                        }
                     }
-                    (None, Some(values)) => Self::Map { values: Box::new(Self::of(values)), is_atomic },
+                    (None, Some(values)) => Self::Map { values: Box::new(below(values)), is_atomic },
                     (None, None) => Self::Unknown,
                 }
             }

@@ -89,12 +89,21 @@ const RBAC: &str = r#""rbac.authorization.k8s.io""#;
 /// Whether a field means the same as absent, and is never stored like this: the server stores nothing, in a value that is merged
 /// as a whole, or fills in its default.
 pub(super) fn is_absent(of: &str, field: &str, value: &Value, is_part: bool) -> bool {
-    is_zero(value)
+    is_omitted(of, field, value) && (is_part || is_defaulted(of, field))
+}
+
+/// Whether a field is never stored like this, and gets no default.
+pub(super) fn is_unstored(of: &str, field: &str, value: &Value) -> bool {
+    is_omitted(of, field, value) && !is_defaulted(of, field)
+}
+
+fn is_omitted(of: &str, field: &str, value: &Value) -> bool {
+    super::is_zero_scalar(value)
         && OMITTED_WHEN_ZERO.get(of).is_some_and(|fields| fields.iter().any(|name| name == field))
-        && (is_part
-            || DEFAULTED_WHEN_ZERO
-                .iter()
-                .any(|(defaulted, fields)| *defaulted == of && fields.contains(&field)))
+}
+
+fn is_defaulted(of: &str, field: &str) -> bool {
+    DEFAULTED_WHEN_ZERO.iter().any(|(defaulted, fields)| *defaulted == of && fields.contains(&field))
 }
 
 /// The fields of an object that the server doesn't store because they are zero. Values that are merged as a whole aren't searched.
@@ -148,15 +157,6 @@ fn copy_missing(members: &mut Map<String, Value>, from: &str, to: &str) {
     }
 }
 
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Bool(value) => !value,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeSet, fs, io::Read, path::Path};
@@ -178,7 +178,7 @@ mod tests {
                     parts(types, types.named(name), in_atomic, found);
                 }
             }
-            Type::Struct { fields, is_atomic } => {
+            Type::Struct { fields, is_atomic, .. } => {
                 // Who applies an object doesn't apply its status.
                 for (_, field) in fields.iter().filter(|(name, _)| in_atomic || *name != "status") {
                     parts(types, field, in_atomic || *is_atomic, found);
@@ -205,8 +205,7 @@ mod tests {
             GzDecoder::new(file).read_to_string(&mut text).unwrap();
             let document: Value = serde_json::from_str(&text).unwrap();
             let schemas = document["components"]["schemas"].as_object().unwrap();
-            let types =
-                Types::from_openapi(schemas.iter().map(|(name, schema)| (name, schema.as_object().unwrap())));
+            let types = Types::from_document(&document);
             let mut found = BTreeSet::new();
             // A list of objects isn't stored.
             let is_kind = |(name, schema): &(&String, &Value)| {

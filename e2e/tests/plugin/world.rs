@@ -283,6 +283,13 @@ impl World {
                 }
                 Ok(None)
             }
+            ["create", "-f", file, "--field-manager", manager] => {
+                for mut object in objects(file)? {
+                    object["metadata"]["namespace"] = json!(NAMESPACE);
+                    client_side_apply::create_as(&self.client, manager, object).await?;
+                }
+                Ok(None)
+            }
             ["scale", object, replicas] => {
                 let name = object.rsplit('/').next().unwrap_or_default();
                 let replicas = replicas.trim_start_matches("--replicas=").parse::<i32>();

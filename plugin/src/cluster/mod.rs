@@ -4,9 +4,9 @@ mod error;
 mod kinds;
 mod warnings;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use baton_apply::{Applier, LiveObject, SchemaCache, Schemas, Target, bounded};
+use baton_apply::{Applier, LiveObject, Schemas, Target, bounded, spelling::Types};
 use clap::Args;
 use http::Response;
 use kube::{
@@ -22,9 +22,6 @@ pub(crate) use self::error::nearest;
 pub(crate) use self::kinds::{Kinds, Reference};
 use self::warnings::Warnings;
 use crate::view::quoted;
-
-/// How often schemas would be read again. A command ends before.
-const NEVER: Duration = Duration::from_hours(24);
 
 /// Which cluster, by kubectl's flags.
 #[derive(Clone, Debug, Args)]
@@ -146,18 +143,10 @@ impl Connection {
         }
     }
 
-    /// The schemas of these kinds.
-    pub(crate) async fn schemas(&self, kinds: &[ApiResource]) -> Result<Arc<Schemas>, ClusterError> {
-        let cache = SchemaCache::new(self.client.clone(), kinds.iter().cloned(), self.limit);
-        let reading = tokio::spawn(cache.clone().keep_current(NEVER));
-        cache.ready().await;
-        reading.abort();
-        let status = cache.status().borrow().clone();
-        let problem = status.and_then(|status| status.problems.into_iter().next());
-        match problem {
-            Some(problem) => Err(ClusterError::Schemas { url: self.url.clone(), source: problem }),
-            None => Ok(cache.current()),
-        }
+    /// The schemas of these kinds, and their types.
+    pub(crate) async fn schemas(&self, kinds: &[ApiResource]) -> Result<(Schemas, Types), ClusterError> {
+        let read = Schemas::read(&self.client, kinds, self.limit).await;
+        read.map_err(|source| ClusterError::Schemas { url: self.url.clone(), source })
     }
 
     /// What sends writes, without predictions of its own.

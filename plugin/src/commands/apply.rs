@@ -68,7 +68,7 @@ pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut T
                 if overwritten.is_empty() {
                     return Ok(request);
                 }
-                let force = match writer.predict(request.clone(), live).forecast {
+                let force = match writer.predict(request.clone(), live).write.forecast {
                     Ok(Forecast::Conflicts(conflicts)) => {
                         conflicts.fields.iter().all(|conflict| overwritten.contains(&conflict.path))
                     }

@@ -1,5 +1,7 @@
 //! `conflicts`: what stands in the way of an apply, and the ways out.
 
+use std::collections::BTreeSet;
+
 use baton_apply::{Certainty, Forecast, LiveObject};
 use clap::Args;
 use serde::Serialize;
@@ -10,14 +12,16 @@ use crate::{
     failure::{Ending, Exit},
     intents::IntentArgs,
     view::{CYAN, Cell, Change, ChangeKind, DIM, OutputArgs, RED, Table, quoted},
-    write::{DryRun, Written},
+    write::DryRun,
 };
 
 /// Show the conflicts that an apply of these manifests would have, and the ways out of each
 ///
 /// Another manager owns a field with another value. Its value can be overwritten, the field can be given up, or it can be shared by
-/// applying the value that it has, unless the server doesn't store it. Each way is a command that is ready to be run; several conflicts can be resolved at once by
-/// joining their flags. What the server would refuse even without conflicts has its message, by a server dry run.
+/// applying the value that it has, unless the server doesn't store it. If both values are equal in another spelling, such as 1 and
+/// 1000m, sharing is always right. What the same manager owns by updates can be migrated into what it applies. Each way is a command
+/// that is ready to be run; several conflicts can be resolved at once by joining their flags. What the server would refuse even without
+/// conflicts has its message, by a server dry run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -62,40 +66,53 @@ struct ReportedConflict {
     /// None if there is no live value to share.
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<String>,
+    /// If it is this manager's own, by an update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    migrate: Option<String>,
 }
 
 pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let (writer, intents) = args.intents.read(cluster, terminal).await?;
-    let apply = args.intents.command("apply", cluster);
+    let (manager, apply) = (&args.intents.field_manager, args.intents.command("apply", cluster));
     let mut reports = Vec::new();
     for intent in intents {
         let live = intent.live.as_ref();
-        let write = writer.predict(intent.request(live, &args.intents.field_manager, false), live);
+        let written = writer.predict(intent.request(live, manager, false), live);
         let object = name_of(&intent.target);
-        let uncertain = match &write.forecast {
-            Ok(Forecast::Stored(stored)) => match stored.certainty {
-                Certainty::Unknown(reason) => Some(reason),
-                _ => None,
-            },
-            _ => None,
-        };
-        let report = Written { before: intent.live.clone(), write, outcome: None, warnings: Vec::new() }
-            .report(DryRun::Client);
+        let (mut uncertain, mut own) = (None, BTreeSet::new());
+        match &written.write.forecast {
+            Ok(Forecast::Stored(stored)) => {
+                if let Certainty::Unknown(reason) = stored.certainty {
+                    uncertain = Some(reason);
+                }
+            }
+            Ok(Forecast::Conflicts(conflicts)) => {
+                let fields = conflicts.fields.iter();
+                let fields = fields.filter(|one| one.manager == *manager && one.subresource.is_none());
+                own.extend(fields.map(|one| one.path.to_string()));
+            }
+            _ => {}
+        }
+        let report = written.report(DryRun::Client);
         // The server checks conflicts first: only without them it says what else is wrong.
-        let forced =
-            async |live: Option<&LiveObject>| Ok(intent.request(live, &args.intents.field_manager, true));
+        let forced = async |live: Option<&LiveObject>| Ok(intent.request(live, manager, true));
         let forced = writer.try_out(intent.live.clone(), forced).await?.report(DryRun::Client);
         let message = if forced.is_refused() {
             forced.message
         } else {
             report.message.filter(|_| report.result != "conflict")
         };
+        let namespace = intent.target.namespace.as_ref().filter(|_| cluster.namespace.is_none());
+        let namespace = namespace.map(|name| format!(" -n {name}")).unwrap_or_default();
+        let names = format!("--from {0} --to {0}", quoted(manager));
+        let migrate = format!("kubectl baton migrate {object} {names}{namespace}{}", cluster.flags());
         let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
         let conflicts = conflicts.map(|change| {
             let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
             let (overwrite, give_up) = (way("--overwrite"), way("--give-up"));
             let share = change.old.is_some().then(|| way("--share"));
-            ReportedConflict { change, overwrite, give_up, share }
+            let migrate = own.contains(&change.path).then(|| migrate.clone());
+            ReportedConflict { change, overwrite, give_up, share, migrate }
         });
         reports.push(Reported { object, conflicts: conflicts.collect(), message, uncertain });
     }
@@ -128,17 +145,30 @@ fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
         let mut table = Table::headless();
         conflict.change.row(&mut table);
         table.write(&mut *terminal.out, "")?;
-        let mut ways = Table::headless();
-        for (way, what, command) in [
-            ("overwrite", "take the field from its owner", Some(&conflict.overwrite)),
-            ("give up", "leave the field out of the manifest", Some(&conflict.give_up)),
-            ("share", "put the live value into the manifest", conflict.share.as_ref()),
-        ] {
+        let ReportedConflict { change, overwrite, give_up, share, migrate } = conflict;
+        let sharing = if change.equal {
+            "put the equal, live value into the manifest"
+        } else {
+            "put the live value into the manifest"
+        };
+        let mut ways = vec![
+            ("overwrite", "take the field from its owner", Some(overwrite)),
+            ("give up", "leave the field out of the manifest", Some(give_up)),
+            ("share", sharing, share.as_ref()),
+        ];
+        // It is always right.
+        if change.equal {
+            ways.rotate_right(1);
+        }
+        let merging = "the owner is the same manager: have it apply what it owns by updates";
+        ways.insert(0, ("migrate", merging, migrate.as_ref()));
+        let mut table = Table::headless();
+        for (way, what, command) in ways {
             if let Some(command) = command {
-                ways.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
+                table.row([Cell::new(way, CYAN), Cell::new(what, DIM), command.into()]);
             }
         }
-        ways.write(&mut *terminal.out, "    ")?;
+        table.write(&mut *terminal.out, "    ")?;
     }
     if let Some(message) = message {
         writeln!(terminal.out, "\n{RED}refused even without conflicts:{RED:#} {message}")?;

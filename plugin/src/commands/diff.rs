@@ -50,12 +50,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
     let (mut reports, mut texts) = (Vec::new(), Vec::new());
     for intent in intents {
         let live = intent.live.as_ref();
-        let plain = Written {
-            before: intent.live.clone(),
-            write: writer.predict(intent.request(live, manager, false), live),
-            outcome: None,
-            warnings: Vec::new(),
-        };
+        let plain = writer.predict(intent.request(live, manager, false), live);
         let forced =
             writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
         texts.push(text(&intent.target, live, &forced)?);

@@ -20,6 +20,7 @@ use crate::{
     intents::KUBECTL,
     manifest::ManifestArgs,
     opened::{Opened, Steps},
+    owners::label,
     view::OutputArgs,
     write::DryRunArgs,
 };
@@ -38,6 +39,7 @@ const LAST_APPLIED_PATH: Path<'static> =
 /// removes what is removed from the manifest.
 ///
 /// From one manager to another: all that the first owns of the object, however it was written, is applied by the second from then on.
+/// With one manager twice, what it owns by updates becomes a part of what it applies, with which it conflicts otherwise.
 ///
 /// With --dry-run, nothing is sent and the fields that would change hands are shown.
 #[derive(Debug, Args)]
@@ -46,7 +48,8 @@ Examples:
   kubectl baton migrate deployment/web --dry-run=client
   kubectl baton migrate -f manifests/ --to ci
   kubectl baton migrate deployment/web --to client-side
-  kubectl baton migrate deployment/web --from helm --to flux")]
+  kubectl baton migrate deployment/web --from helm --to flux
+  kubectl baton migrate deployment/web --from helm --to helm")]
 pub(crate) struct MigrateArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME", required_unless_present = "filename")]
@@ -92,8 +95,8 @@ pub(crate) async fn run(args: MigrateArgs, cluster: &ClusterArgs, terminal: &mut
     let dry_run = dry_run.get(terminal)?;
     let usual = if to == Side::Client { Side::from(SERVER_SIDE) } else { Side::Client };
     let from = from.unwrap_or(usual);
-    if from == to {
-        return Err(Failure::Input("--from and --to are the same".to_owned()));
+    if from == to && to == Side::Client {
+        return Err(Failure::Input("--from and --to are both client-side".to_owned()));
     }
     let objects = match object {
         Some(reference) => vec![Opened::new(&reference, cluster).await?],
@@ -218,9 +221,10 @@ async fn rename(
     new: &str,
 ) -> Result<Option<String>, Failure> {
     let is_old = |entry: &ManagedFieldsEntry<'_>| entry.manager() == old;
+    let named = if old == new { label(old, "Update", None) } else { old.to_owned() };
     steps
-        .write(format!("what {old} owns passes to {new}"), |live| {
-            request(&migration(opened, live, new, old, is_old)?, opened)
+        .write(format!("what {named} owns passes to {new}"), |live| {
+            request(&migration(opened, live, new, &named, is_old)?, opened)
         })
         .await?;
     Ok(Some(format!("From now on, apply it as the manager {new}.")))

@@ -110,6 +110,7 @@ async fn of_child(
         old: value(path),
         new: None,
         from: child.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect(),
+        equal: false,
     };
     let sets = child.sets.iter().map(|path| {
         let change = change(ChangeKind::Changed, path);

@@ -1,6 +1,10 @@
 //! `why`: why a field has its value, and what keeps it.
 
-use baton_merge::{Arena, fieldpath::PathElement, value::Value};
+use baton_merge::{
+    Arena,
+    fieldpath::{Path, PathElement},
+    value::Value,
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -10,7 +14,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     opened::Opened,
     owners::{Manager, owners_table},
-    path::FieldQuery,
+    path::{FieldQuery, check_droppable},
     view::{BOLD, CYAN, Cell, GREEN, OutputArgs, RED, Secrecy, Table, YELLOW, shown},
     write::DryRun,
 };
@@ -95,7 +99,7 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
                 [PathElement::Field("stringData"), PathElement::Field(key)] if secrecy == Secrecy::Secret => {
                     format!("The server doesn't store it. What it was set to is the value of .data.{key}.")
                 }
-                _ => reason(value, &managers),
+                _ => reason(path, value, &managers),
             },
             owners: managers,
             if_dropped: Vec::new(),
@@ -111,8 +115,11 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
 }
 
 /// Why the field is as it is.
-fn reason(value: Option<Value<'_>>, owners: &[Manager]) -> String {
+fn reason(path: Path<'_>, value: Option<Value<'_>>, owners: &[Manager]) -> String {
     match (value, owners) {
+        (Some(_), []) if check_droppable(path).is_err() => {
+            "It names the object. Nobody owns it, and it can't be changed.".to_owned()
+        }
         (None, []) => "Nobody owns it, and it has no value.".to_owned(),
         (None, _) => {
             "Its owners have set it to a value that the server doesn't store, such as false or 0.".to_owned()
@@ -147,8 +154,9 @@ async fn dropped(
     let request = opened.apply_without(&opened.live, &owner.name, query);
     let request = match request {
         Ok(request) => request,
-        Err(Failure::Input(why)) => {
-            return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed: false });
+        Err(failure @ (Failure::Input(_) | Failure::Path(_))) => {
+            let why = failure.to_string();
+            return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed: true });
         }
         Err(failure) => return Err(failure),
     };

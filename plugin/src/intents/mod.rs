@@ -8,10 +8,7 @@ use std::path::PathBuf;
 use baton_apply::{FieldPath, Guard, LiveObject, Request, Target};
 use baton_merge::{
     Arena,
-    fieldpath::{
-        FieldSet, Path,
-        PathElement::{Field, Key},
-    },
+    fieldpath::{FieldSet, Path},
     value::Value,
 };
 use clap::Args;
@@ -28,7 +25,7 @@ use crate::{
     failure::Failure,
     manifest::{Manifest, ManifestArgs, ManifestError},
     owners::Owners,
-    path::{FieldQuery, resolve},
+    path::{FieldQuery, check_droppable, resolve},
     view::quoted,
     write::{Writer, guard},
 };
@@ -80,7 +77,7 @@ impl IntentArgs {
             });
             let intents: Vec<_> = intents.collect::<Result<_, _>>()?;
             let schemas = offline.schemas(intents.iter().map(|intent| &intent.target))?;
-            return Ok((Writer::new(schemas.into(), None), intents));
+            return Ok((Writer::new(schemas, None), intents));
         }
         let connection = Connection::new(cluster).await?;
         let kinds = connection.kinds().await?;
@@ -133,10 +130,7 @@ impl Intent {
 
     /// Leaves a field out, as someone does who gives it up.
     pub(crate) fn give_up(&mut self, query: &FieldQuery) -> Result<(), Failure> {
-        let path = self.path(query)?;
-        if self.at(query, |path, _| Some(is_name(path)))? {
-            return Err(Failure::Input(format!("{path} names what is applied, and can't be left out")));
-        }
+        self.at(query, |path, _| Some(check_droppable(path)))??;
         let mut body = self.body.clone();
         self.at(query, |path, _| remove(&mut body, path.elements()))?;
         self.body = body;
@@ -201,33 +195,5 @@ impl Intent {
     fn is_guarded(&self) -> bool {
         let has = |name: &str| self.body["metadata"].get(name).is_some();
         has("uid") || has("resourceVersion")
-    }
-}
-
-/// Whether a field says which object, or which item of a list, is meant.
-fn is_name(path: Path<'_>) -> bool {
-    match path.elements() {
-        [Field("apiVersion" | "kind" | "metadata")] | [Field("metadata"), Field("name" | "namespace")] => {
-            true
-        }
-        [.., Key(keys), Field(name)] => keys.iter().any(|(key, _)| key == name),
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_names_an_object_or_an_item_is_no_field_to_give_up() {
-        let app = [("name", Value::String("app"))];
-        let containers = [Field("spec"), Field("containers"), Key(&app)];
-        let in_item = |name| [&containers[..], &[Field(name)]].concat();
-        assert!(is_name(Path::new(&in_item("name"))));
-        assert!(!is_name(Path::new(&in_item("image"))));
-        assert!(!is_name(Path::new(&containers)));
-        assert!(is_name(Path::new(&[Field("metadata"), Field("name")])));
-        assert!(!is_name(Path::new(&[Field("metadata"), Field("labels"), Field("name")])));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use baton_apply::{LiveObject, Schemas, Target, openapi::document_path};
+use baton_apply::{LiveObject, Schemas, Target, openapi::document_path, spelling::Types};
 use baton_merge::{Release, schema::SchemaError, server::Resources};
 use flate2::read::GzDecoder;
 use kube::{ResourceExt as _, core::ApiResource};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::manifest::{self, Manifest, ManifestError};
 
@@ -37,7 +37,7 @@ const RELEASE: Release = Release::new(36, u16::MAX);
 
 macro_rules! schemas {
     ($($name:literal)*) => {
-        [$(($name, include_bytes!(concat!("../../../apiserver/data/schemas/", $name, ".json.gz")) as &[u8]),)*]
+        [$(($name, include_bytes!(concat!("../../../apiserver/data/openapi/", $name, ".json.gz")) as &[u8]),)*]
     };
 }
 
@@ -71,6 +71,7 @@ const SCHEMAS: [(&str, &[u8]); 22] = schemas![
 pub(super) struct Offline {
     objects: Vec<LiveObject>,
     custom: Vec<(String, Arc<Resources>)>,
+    types: Types,
 }
 
 impl Offline {
@@ -81,9 +82,10 @@ impl Offline {
                 objects.push(manifest.saved()?);
             }
         }
-        let mut custom = Vec::new();
+        let (mut custom, mut types) = (Vec::new(), Types::default());
         for file in crds {
             for definition in manifest::of_file(file)? {
+                types.add(types_of(&definition.object));
                 let resources = Resources::from_crd(&definition.object);
                 let resources =
                     resources.map_err(|source| OfflineError::Definition { path: definition.file, source })?;
@@ -94,7 +96,7 @@ impl Offline {
                 custom.extend(versions.map(|version| (format!("apis/{group}/{version}"), resources.clone())));
             }
         }
-        Ok(Self { objects, custom })
+        Ok(Self { objects, custom, types })
     }
 
     /// Where an object is. Without a cluster, its manifest and the saved objects tell whether it is in a namespace.
@@ -122,27 +124,41 @@ impl Offline {
         })
     }
 
-    /// The schemas of these kinds, as far as they are known.
+    /// The schemas of these kinds and their types, as far as they are known.
     pub(super) fn schemas<'t>(
         &self,
         targets: impl Iterator<Item = &'t Target>,
-    ) -> Result<Schemas, OfflineError> {
-        let mut documents = self.custom.clone();
+    ) -> Result<(Schemas, Types), OfflineError> {
+        let (mut documents, mut types) = (self.custom.clone(), self.types.clone());
         for path in targets.map(|target| document_path(&target.resource)) {
             let is_it = |(name, _): &&(&str, &[u8])| name.replace('_', "/") == path;
             if documents.iter().all(|(known, _)| *known != path)
                 && let Some((_, packed)) = SCHEMAS.iter().find(is_it)
             {
-                documents.push((path, Arc::new(unpacked(packed)?)));
+                let document: Json =
+                    serde_json::from_reader(GzDecoder::new(*packed)).map_err(OfflineError::Schemas)?;
+                let resources = Resources::from_openapi(&document).map_err(OfflineError::Compiled)?;
+                documents.push((path, Arc::new(resources)));
+                types.add(Types::from_document(&document));
             }
         }
-        Ok(Schemas::new(RELEASE, documents))
+        Ok((Schemas::new(RELEASE, documents), types))
     }
 }
 
-fn unpacked(packed: &[u8]) -> Result<Resources, OfflineError> {
-    let document: Json = serde_json::from_reader(GzDecoder::new(packed)).map_err(OfflineError::Schemas)?;
-    Resources::from_openapi(&document).map_err(OfflineError::Compiled)
+/// The types of a custom resource's versions, from its definition.
+fn types_of(definition: &Json) -> Types {
+    let spec = &definition["spec"];
+    let (group, kind) = (&spec["group"], &spec["names"]["kind"]);
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let schemas = versions.filter_map(|version| {
+        let mut schema = version["schema"]["openAPIV3Schema"].as_object()?.clone();
+        let gvk = json!([{"group": group, "version": version["name"], "kind": kind}]);
+        schema.insert("x-kubernetes-group-version-kind".to_owned(), gvk);
+        Some((format!("{group}/{}/{kind}", version["name"]), schema))
+    });
+    let schemas: Vec<_> = schemas.collect();
+    Types::from_openapi(schemas.iter().map(|(name, schema)| (name, schema)))
 }
 
 /// A kind that no cluster was asked about, so that its plural isn't known.

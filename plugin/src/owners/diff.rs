@@ -26,6 +26,9 @@ pub(crate) struct Move {
     /// The value now; none if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<String>,
+    /// Whether it only contains fields that have owners.
+    #[serde(skip)]
+    pub(crate) has_fields: bool,
 }
 
 impl Move {
@@ -72,6 +75,7 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
             gained,
             old: value(before),
             new: value(after),
+            has_fields,
         })
     });
     moves.collect()

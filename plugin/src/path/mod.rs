@@ -1,17 +1,34 @@
 //! Field paths as people write them: `.spec.replicas`, `spec.containers[name=web].image`, `containers[0]`,
 //! `.metadata.labels["app.kubernetes.io/name"]`, or FieldsV1: `{"f:spec":{"f:replicas":{}}}`.
 //!
-//! A path is read in two steps: [`FieldQuery`] is what was written, and [`resolve`] finds what it means in an object. The names of a
+//! A path is read in two steps: [`FieldQuery`] is what was written, and [`resolve()`] finds what it means in an object. The names of a
 //! path may contain dots, so only the object tells where they end.
 
 mod parse;
 mod resolve;
+
+use baton_merge::fieldpath::{
+    Path,
+    PathElement::{Field, Key},
+};
 
 pub(crate) use self::resolve::{every_path, is_of_the_server, name_among, name_beside, resolve};
 
 /// Whether a path, as text, is this one or leads into it.
 pub(crate) fn is_within(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Fails if a field says which object, or which item of a list, is meant: nobody can stop to apply that alone.
+pub(crate) fn check_droppable(path: Path<'_>) -> Result<(), PathError> {
+    let is_name = match path.elements() {
+        [Field("apiVersion" | "kind" | "metadata")] | [Field("metadata"), Field("name" | "namespace")] => {
+            true
+        }
+        [.., Key(keys), Field(name)] => keys.iter().any(|(key, _)| key == name),
+        _ => false,
+    };
+    if is_name { Err(PathError::Name(path.to_string())) } else { Ok(()) }
 }
 
 /// Why a path can't be used.
@@ -33,6 +50,9 @@ pub enum PathError {
         /// Paths that the object has.
         similar: Vec<String>,
     },
+    /// It names an object, or an item of a list.
+    #[error("{0} names what is applied, and can't be left out")]
+    Name(String),
     /// Several items have these keys.
     #[error("{path} is ambiguous: it may be {}", .paths.join(" or "))]
     Ambiguous {
@@ -75,5 +95,25 @@ impl FieldQuery {
 impl std::fmt::Display for FieldQuery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_merge::value::Value;
+
+    use super::*;
+
+    #[test]
+    fn what_names_an_object_or_an_item_is_no_field_to_drop() {
+        let app = [("name", Value::String("app"))];
+        let containers = [Field("spec"), Field("containers"), Key(&app)];
+        let in_item = |name| [&containers[..], &[Field(name)]].concat();
+        let is_name = |path: &[_]| check_droppable(Path::new(path)).is_err();
+        assert!(is_name(&in_item("name")));
+        assert!(!is_name(&in_item("image")));
+        assert!(!is_name(&containers));
+        assert!(is_name(&[Field("metadata"), Field("name")]));
+        assert!(!is_name(&[Field("metadata"), Field("labels"), Field("name")]));
     }
 }

@@ -59,6 +59,9 @@ pub(crate) struct Change {
     /// The managers that lose it, or that are in the way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) from: Vec<String>,
+    /// Of a conflict, whether the two values are equal in another spelling.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) equal: bool,
 }
 
 /// A write whose effects are shown.
@@ -70,14 +73,19 @@ pub(crate) struct Changing<'w> {
 }
 
 impl Changing<'_> {
-    /// The effects field by field, in their order. What is predicted to go and is still there was filled in by the server.
+    /// The effects field by field, in their order. What is predicted to change and stays as it was is what the server made of it: it
+    /// filled in a default, spelled the value in its own way, or didn't store it.
     pub(crate) fn rows(&self, effects: &Effects, after: &LiveObject) -> Vec<Change> {
         let arena = Arena::new();
         let had = self.before.map(|before| Owners::of(&arena, before));
         let have = Owners::of(&arena, after);
         let [old, new] =
             [had.as_ref(), Some(&have)].map(|owners| owners.map(|owners| Values::of(owners, self.secrecy)));
-        let value = |values: &Option<Values<'_>>, path: &FieldPath| values.as_ref()?.at(path);
+        let value = |values: &Option<Values<'_>>, path: &FieldPath| values.as_ref()?.shown(path);
+        let stays = |path: &FieldPath| {
+            let [old, new] = [&old, &new].map(|values| values.as_ref()?.at(path));
+            old.map(|(_, value)| value) == new.map(|(_, value)| value)
+        };
         let from = |path: &FieldPath| {
             effects.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect()
         };
@@ -87,6 +95,7 @@ impl Changing<'_> {
             old: value(&old, path),
             new: value(&new, path),
             from: from(path),
+            equal: false,
         };
         let removes = match &had {
             Some(had) => values_in(had, &effects.removes),
@@ -97,11 +106,9 @@ impl Changing<'_> {
         for path in written {
             let written = change(ChangeKind::Changed, path);
             let kind = match (&written.old, &written.new) {
+                _ if written.from.is_empty() && stays(path) => continue,
                 (None, _) => ChangeKind::Added,
                 (Some(_), None) => ChangeKind::Removed,
-                (Some(old), Some(new)) if old == new && written.from.is_empty() && removes.contains(path) => {
-                    continue;
-                }
                 (Some(_), Some(_)) => ChangeKind::Changed,
             };
             if !changes.iter().any(|known| known.path == written.path) {
@@ -120,7 +127,7 @@ impl Changing<'_> {
     fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
         let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
             one.gained.iter().any(|manager| Some(manager.name.as_str()) == self.manager)
-                && one.new.is_some()
+                && !one.has_fields
                 && !known.iter().any(|change| is_within(&one.path, &change.path))
         });
         let shared = gained.map(|one| Change {
@@ -129,6 +136,7 @@ impl Changing<'_> {
             old: one.old,
             new: one.new,
             from: Vec::new(),
+            equal: false,
         });
         shared.collect()
     }
@@ -152,6 +160,7 @@ impl Change {
                 old: value(&conflict.live),
                 new: value(&conflict.intended),
                 from: vec![manager],
+                equal: conflict.is_respelled,
                 path,
             });
         }
@@ -168,8 +177,10 @@ impl Change {
         };
         let from = self.from.join(", ");
         let note = match self.kind {
+            ChangeKind::Conflict if self.equal => format!("equal, in another spelling; owned by {from}"),
             ChangeKind::Conflict => format!("owned by {from}"),
             ChangeKind::Released => "released".to_owned(),
+            ChangeKind::Shared if self.new.is_none() => "owned from now on, and not stored".to_owned(),
             ChangeKind::Shared => "owned from now on".to_owned(),
             _ if from.is_empty() => String::new(),
             _ => format!("taken from {from}"),
@@ -206,8 +217,13 @@ impl<'a> Values<'a> {
         Self { fields: fields.collect(), secrecy }
     }
 
-    fn at(&self, path: &FieldPath) -> Option<String> {
+    fn at(&self, path: &FieldPath) -> Option<(Path<'a>, Value<'a>)> {
         let (_, path, value) = self.fields.iter().find(|(text, ..)| text == path.as_str())?;
-        Some(shown(self.secrecy, *path, *value))
+        Some((*path, *value))
+    }
+
+    fn shown(&self, path: &FieldPath) -> Option<String> {
+        let (path, value) = self.at(path)?;
+        Some(shown(self.secrecy, path, value))
     }
 }
