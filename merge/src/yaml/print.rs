@@ -1,6 +1,9 @@
 //! From JSON to YAML, for people and for any reader of it: of 1.1, as Kubernetes has it, and of 1.2.
 
-use std::{borrow::Cow, fmt};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 
 use serde::{
     Deserialize, Deserializer,
@@ -183,7 +186,8 @@ fn inline(text: &str) -> Cow<'_, str> {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             letter if is_printable(letter) => quoted.push(letter),
-            letter => quoted.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            // Writing to a string can't fail.
+            letter => drop(write!(quoted, "\\u{:04x}", u32::from(letter))),
         }
     }
     quoted.push('"');
