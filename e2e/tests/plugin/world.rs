@@ -27,7 +27,6 @@ use kube::{
     core::Request,
 };
 use kubectl_baton::Terminal;
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
