@@ -178,6 +178,10 @@ fn inline(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
     }
+    // Easier to read than escapes.
+    if text.contains('"') && !text.contains('\'') && text.chars().all(is_printable) {
+        return Cow::Owned(format!("'{text}'"));
+    }
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for letter in text.chars() {
@@ -236,11 +240,12 @@ mod tests {
     #[test]
     fn people_can_read_it() {
         let value = json!({
-            "address": "10.0.0.1", "at": "2026-01-01T00:00:00Z", "country": "no", "cpu": "100m", "empty": "", "float": 1.5,
+            "a JSON": "\"1\"", "address": "10.0.0.1", "at": "2026-01-01T00:00:00Z", "country": "no", "cpu": "100m", "empty": "", "float": 1.5,
             "image": "app:1.0", "items": [1, "a", [2, [3]], {"deep": {"list": [{"a": {}, "b": [1]}]}, "name": "x"}, []],
             "message": "It's there, in part.", "mode": "0644", "none": null, "script": "if x; then\n  y # no\nfi\n", "yes": true,
         });
         let expected = r#"
+a JSON: '"1"'
 address: 10.0.0.1
 at: "2026-01-01T00:00:00Z"
 country: "no"
