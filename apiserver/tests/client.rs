@@ -525,7 +525,7 @@ async fn an_apply_to_a_live_object_that_does_not_fit_its_schema_says_which_objec
     assert_eq!(apply().await, (500, format!("failed to create typed live {of}: {why}")));
     let (_, _, live) = send_yaml(&server, "GET", &format!("{racks}/a"), "").await;
     let version = live["metadata"]["resourceVersion"].as_str().unwrap();
-    let reset = format!("{{name: a, resourceVersion: {version:?}, managedFields: []}}");
+    let reset = format!("{{name: a, resourceVersion: {version:?}, managedFields: [{{}}]}}");
     send_yaml(&server, "PUT", &format!("{racks}/a"), &rack(&reset)).await;
     let step = "failed to create manager for existing fields: failed to convert new";
     assert_eq!(apply().await, (500, format!("{step} {of} to smd typed: {why}")));
