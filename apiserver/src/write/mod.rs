@@ -161,6 +161,7 @@ fn apply(
     let object = objects::parse(&arena, text, true)?;
     if object.as_map().is_none() {
         let found = match object {
+            Value::Null => return Err(Failure::bad_request("invalid object type: /, Kind=")),
             Value::List(_) => "array",
             Value::String(_) => "string",
             Value::Bool(_) => "bool",
