@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::{
-    ApiError, Change, Forecast, LiveObject, ManagedFieldsEntry, Outcome, Request, Target,
-    ownership::{IntentError, applied_fields, fields_without_value, reown},
+    ApiError, Certainty, Change, Forecast, LiveObject, ManagedFieldsEntry, Outcome, Request, Target,
+    ownership::{IntentError, LAST_APPLIED, applied_fields, fields_without_value, reown},
 };
 use baton_merge::{
     Arena,
@@ -19,7 +19,7 @@ use crate::{
     cluster::{ClusterArgs, ClusterError, Connection, Reference, name_of},
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, moves, moves_table},
-    path::{FieldQuery, check_droppable},
+    path::{FieldQuery, check_droppable, is_within},
     view::{self, BOLD, CYAN, ChangeKind, OutputArgs, Secrecy, shown},
     write::{DryRun, Writer, Written, WrittenReport, guard},
 };
@@ -122,9 +122,21 @@ impl Opened {
         self.reapply(live, manager, self.applied_without(&arena, live, manager, query)?)
     }
 
-    /// The values that a request is predicted to remove or change.
-    pub(crate) fn lost_by(&self, request: &Request, live: &LiveObject) -> Vec<view::Change> {
-        lost(self.writer.predict(request.clone(), Some(live)).changes())
+    /// The values that a request which gives a field up is predicted to remove or change. Where the prediction is uncertain, those of
+    /// the field alone.
+    pub(crate) fn lost_by(&self, request: &Request, path: &str, live: &LiveObject) -> Vec<view::Change> {
+        let written = self.writer.predict(request.clone(), Some(live));
+        let is_uncertain = match &written.write.forecast {
+            Ok(Forecast::Stored(stored)) => matches!(stored.certainty, Certainty::Unknown(_)),
+            _ => false,
+        };
+        let mut lost = lost(written.changes());
+        lost.retain(|lost| {
+            // The server keeps this one up to date with what `kubectl` applies.
+            !lost.path.contains(LAST_APPLIED)
+                && (!is_uncertain || is_within(&lost.path, path) || is_within(path, &lost.path))
+        });
+        lost
     }
 
     /// A request by which a manager no longer owns a field that it has applied, whose value stays.
@@ -365,8 +377,17 @@ impl Steps<'_> {
         };
         let gone = || Failure::Input(format!("{} is gone", self.opened.name()));
         let before = Some(self.live.clone());
-        let written =
-            self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?)).await?;
+        let written = self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?));
+        let written = match written.await {
+            // What was written before is to be shown.
+            Err(failure) if !self.done.is_empty() => {
+                let written = WrittenReport::failed(self.opened.name(), dry_run, failure.line());
+                self.exit = written.exit();
+                self.done.push(Step { what: step.into(), written, moves: Vec::new() });
+                return Ok(());
+            }
+            written => written?,
+        };
         let mut report = written.report(dry_run);
         // What changes hands is in the moves.
         report.changes = lost(report.changes);

@@ -85,6 +85,16 @@ pub(crate) struct DryRunArgs {
     dry_run: (DryRun, bool),
 }
 
+impl DryRun {
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 impl DryRunArgs {
     /// How far the write goes. Warns of a boolean.
     pub(crate) fn get(self, terminal: &mut Terminal) -> io::Result<DryRun> {
@@ -173,7 +183,7 @@ impl Writer {
                 Outcome::Failed(error) => {
                     return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
                 }
-                Outcome::Rejected { error, .. } if is_forbidden(&error) => {
+                Outcome::Rejected { error, .. } if lacks_permission(&error) => {
                     return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
                 }
                 outcome => {
@@ -202,8 +212,14 @@ pub(crate) fn guard(live: &LiveObject, manager: &str) -> Guard {
     }
 }
 
-fn is_forbidden(error: &ApiError) -> bool {
-    matches!(error, ApiError::Response(status) if matches!(status.code, 401 | 403))
+/// Whether the user may not write. Admission plugins, such as that of Pod Security, refuse objects with the same code.
+fn lacks_permission(error: &ApiError) -> bool {
+    match error {
+        ApiError::Response(status) => {
+            status.code == 401 || status.code == 403 && status.message.contains("is forbidden: User ")
+        }
+        _ => false,
+    }
 }
 
 /// A write, for programs.
@@ -234,6 +250,23 @@ pub(crate) struct WrittenReport {
     /// What the server warned about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
+}
+
+impl WrittenReport {
+    /// Of a write that couldn't be tried.
+    pub(crate) fn failed(object: String, dry_run: DryRun, message: String) -> Self {
+        Self {
+            object,
+            result: "refused",
+            dry_run: dry_run.name(),
+            changes: Vec::new(),
+            message: Some(message),
+            certainty: None,
+            prediction: None,
+            differences: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 impl Written {
@@ -322,11 +355,7 @@ impl Written {
         WrittenReport {
             object: name_of(&self.write.request.target),
             result,
-            dry_run: match dry_run {
-                DryRun::None => "none",
-                DryRun::Client => "client",
-                DryRun::Server => "server",
-            },
+            dry_run: dry_run.name(),
             changes,
             message,
             certainty,

@@ -71,10 +71,22 @@ pub struct Owner {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn owners(live: &LiveObject, path: Path<'_>) -> Vec<Owner> {
+    owners_by(live, path, |fields| fields.contains(&path))
+}
+
+/// The owners of a field or of any field below it, as [`owners`] has them.
+pub fn owners_within(live: &LiveObject, path: Path<'_>) -> Vec<Owner> {
+    owners_by(live, path, |fields| {
+        let below = path.elements().iter().fold(fields, |fields, element| fields.below(element));
+        fields.contains(&path) || !below.is_empty()
+    })
+}
+
+fn owners_by(live: &LiveObject, path: Path<'_>, owns: impl Fn(FieldSet<'_>) -> bool) -> Vec<Owner> {
     let arena = Arena::new();
     let owner = |entry: ManagedFieldsEntry<'_>| {
         entry.fields_text().filter(|fields| may_name(fields, path))?;
-        entry.fields(&arena)?.contains(&path).then(|| Owner {
+        owns(entry.fields(&arena)?).then(|| Owner {
             manager: entry.manager().to_owned(),
             operation: if entry.is_apply() { Operation::Apply } else { Operation::Update },
             subresource: entry.subresource().map(str::to_owned),

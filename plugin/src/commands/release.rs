@@ -2,7 +2,7 @@
 
 use baton_apply::{
     LiveObject,
-    ownership::{Release, owners},
+    ownership::{Release, owners_within},
 };
 use clap::Args;
 
@@ -82,7 +82,7 @@ pub(super) async fn release(
         steps
             .write(format!("{manager} loses {path} in the managedFields"), |live| {
                 opened.at(live, query, |_, path| {
-                    let own = owners(live, path).into_iter();
+                    let own = owners_within(live, path).into_iter();
                     let own: Vec<_> = own.filter(|own| own.manager == manager).collect();
                     let request = Release::new(live, path, &own).request(opened.target.clone(), ITSELF);
                     request.map_err(|error| Failure::Format("a JSON patch", error.into()))
@@ -106,7 +106,7 @@ pub(super) async fn stop_applying(
     steps
         .write(format!("{manager} applies its fields without {path}"), |live| {
             let request = opened.apply_without(live, manager, query)?;
-            let lost = opened.lost_by(&request, live);
+            let lost = opened.lost_by(&request, path, live);
             if lost.is_empty() {
                 return opened.disown(live, manager, query);
             }

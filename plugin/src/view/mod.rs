@@ -68,7 +68,9 @@ impl Format {
             Self::Table => table(terminal)?,
             Self::Json => {
                 let text = serde_json::to_string_pretty(result);
-                writeln!(terminal.out, "{}", text.map_err(|error| Failure::Format("JSON", error.into()))?)?;
+                let text = text.map_err(|error| Failure::Format("JSON", error.into()))?;
+                // Streams without colors drop this character.
+                writeln!(terminal.out, "{}", text.replace('\u{7f}', "\\u007f"))?;
             }
             Self::Yaml => {
                 let text = baton_merge::yaml::to_string(result);
