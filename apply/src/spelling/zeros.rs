@@ -204,7 +204,8 @@ mod tests {
             let file = fs::File::open(entry.unwrap().path()).unwrap();
             GzDecoder::new(file).read_to_string(&mut text).unwrap();
             let document: Value = serde_json::from_str(&text).unwrap();
-            let schemas = document["components"]["schemas"].as_object().unwrap();
+            // One file has the documents that have no objects.
+            let Some(schemas) = document["components"]["schemas"].as_object() else { continue };
             let types = Types::from_document(&document);
             let mut found = BTreeSet::new();
             // A list of objects isn't stored.
