@@ -69,8 +69,7 @@ impl Format {
             Self::Json => {
                 let text = serde_json::to_string_pretty(result);
                 let text = text.map_err(|error| Failure::Format("JSON", error.into()))?;
-                // Streams without colors drop this character.
-                writeln!(terminal.out, "{}", text.replace('\u{7f}', "\\u007f"))?;
+                writeln!(terminal.out, "{}", printable_json(&text))?;
             }
             Self::Yaml => {
                 let text = baton_merge::yaml::to_string(result);
@@ -79,6 +78,11 @@ impl Format {
         }
         Ok(())
     }
+}
+
+/// JSON with an escape for the control character that streams without colors would drop.
+pub(crate) fn printable_json(json: &str) -> String {
+    json.replace('\u{7f}', "\\u007f")
 }
 
 /// A value as it may be shown: as JSON, without secrets, and shortened.

@@ -22,7 +22,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     owners::{Move, Owners, labels, moves},
     path::FieldQuery,
-    view::{CYAN, DIM, Format, OutputArgs, Secrecy},
+    view::{CYAN, DIM, Format, OutputArgs, Secrecy, printable_json},
 };
 
 /// Show fields as they change hands, one a line
@@ -197,7 +197,7 @@ impl Printer<'_> {
             Format::Json => {
                 let text =
                     serde_json::to_string(line).map_err(|error| Failure::Format("JSON", error.into()))?;
-                writeln!(out, "{text}")?;
+                writeln!(out, "{}", printable_json(&text))?;
             }
             Format::Yaml => {
                 let text = baton_merge::yaml::to_string(line)
