@@ -215,8 +215,8 @@ mod tests {
         let made = render(document, &played()).unwrap();
         assert_eq!(
             made,
-            "before\n<!-- scenario fields::one -->\n\n**apply as kubectl**\n\n```yaml\ndata:\n  a: '1'\n```\n\n```diff\n data:\n-  a: \
-             '0'\n+  a: '1'\n+managedFields:\n+- manager: kubectl\n```\n\n<!-- end -->\nafter\n"
+            "before\n<!-- scenario fields::one -->\n\n**apply as kubectl**\n\n```yaml\ndata:\n  a: \"1\"\n```\n\n```diff\n data:\n-  a: \
+             \"0\"\n+  a: \"1\"\n+managedFields:\n+- manager: kubectl\n```\n\n<!-- end -->\nafter\n"
         );
         assert_eq!(render(&made, &played()).unwrap(), made);
     }

@@ -59,7 +59,7 @@ async fn managers_of_any_name_are_distinguished(s: &mut Scene) {
     let too_long = "m".repeat(129);
     s.apply_as(too_long.as_str(), "data: {other: x}").is_refused(422, "may not be more than 128 bytes").await;
     s.apply_as("a\ttab", "data: {other: x}").is_refused(422, "invalid character U+0009").await;
-    s.apply_as(names[0], "data: {key0: x, key1: y}").conflicts_with(names[1], ".data.key1").await;
+    s.apply_as(names[0], "data: {key0: x, key1: z}").conflicts_with(names[1], ".data.key1").await;
 }
 
 async fn managers_are_sorted(s: &mut Scene) {
@@ -67,7 +67,7 @@ async fn managers_are_sorted(s: &mut Scene) {
     s.next_second().await;
     s.update_as("b", "data: {b: x}").await;
     s.next_second().await;
-    s.apply_as("y", "data: {y: x}").await;
+    s.apply_as("y", "data: {q: x}").await;
     s.next_second().await;
     s.apply_as("a", "data: {a: x}").await;
     s.expect_managers_in_order(&["y (Apply)", "a (Apply)", "z (Update)", "b (Update)"]);
@@ -142,13 +142,13 @@ const SHAPE: &str = "spec:
       items:
         type: object
         required: [name, size]
-        properties: {name: {type: string}, size: {type: integer}, on: {type: boolean}}";
+        properties: {name: {type: string}, size: {type: integer}, open: {type: boolean}}";
 
 async fn field_sets_round_trip(s: &mut Scene) {
     s.define(Crd::new("KepSetsRound", SHAPE)).await;
     s.apply_as(
         "alice",
-        "spec: {tags: [a, 'b \"c\"'], numbers: [1], names: [n], parts: [{name: one, size: 1, on: true}]}",
+        "spec: {tags: [a, 'b \"c\"'], numbers: [1], names: [p], parts: [{name: one, size: 1, open: true}]}",
     )
     .await;
     let fields = s.at(".metadata.managedFields[0].fieldsV1").unwrap().to_string();
@@ -194,7 +194,7 @@ async fn path_elements_round_trip(s: &mut Scene) {
     s.define(Crd::new("KepElements", SHAPE)).await;
     s.apply_as(
         "alice",
-        "spec: {tags: [a, 'b \"c\"'], numbers: [1, 10], names: [n, m], parts: [{name: one, size: 1}]}",
+        "spec: {tags: [a, 'b \"c\"'], numbers: [1, 10], names: [p, m], parts: [{name: one, size: 1}]}",
     )
     .await;
     let fields = "{\"f:spec\":{\"f:names\":{},\"f:numbers\":{\"v:1\":{},\"v:10\":{}},\
@@ -217,7 +217,7 @@ async fn path_elements_round_trip(s: &mut Scene) {
     );
     // Only a list without a schema can have an index.
     s.define(Crd::schemaless("KepIndexes")).await;
-    s.apply_as("alice", "spec: {names: [n, m]}").await;
+    s.apply_as("alice", "spec: {names: [p, m]}").await;
     let fields = "{\"f:spec\":{\"f:names\":{\"i:0\":{},\"i:1\":{\"f:a\":{}}}}}";
     s.merge_patch_as("console", &managed(fields).replace("v1,", "example.com/v1,")).await;
     assert_eq!(s.at(".metadata.managedFields[0].fieldsV1").unwrap().to_string(), fields);

@@ -26,7 +26,7 @@ const SHAPE: &str = "spec:
     name: {type: string}
     count: {type: integer}
     ratio: {type: number}
-    on: {type: boolean}
+    open: {type: boolean}
     tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
     names: {type: array, items: {type: string}}
     parts:
@@ -65,7 +65,7 @@ async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {
     s.define(Crd::new("KepFields", SHAPE)).await;
     s.apply_as(
         "alice",
-        "spec: {name: x, count: 0, ratio: 0.5, on: false, tags: [a, b], names: [n, n], parts: [{name: one, size: 1}], \
+        "spec: {name: x, count: 0, ratio: 0.5, open: false, tags: [a, b], names: [p, p], parts: [{name: one, size: 1}], \
          limits: {}, whole: {a: 1}, deep: {deeper: {a: 1}}}",
     )
     .await;
@@ -75,7 +75,7 @@ async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {
             ".spec.name",
             ".spec.count",
             ".spec.ratio",
-            ".spec.on",
+            ".spec.open",
             r#".spec.tags[="a"]"#,
             r#".spec.tags[="b"]"#,
             ".spec.names",
@@ -96,17 +96,17 @@ async fn an_update_owns_the_difference(s: &mut Scene) {
         "spec: {name: x, count: 1, tags: [a, b], parts: [{name: one, size: 1}, {name: two}]}",
     )
     .await;
-    // Added: on, c, three. Changed: count, the size of one. Removed: name, a, two.
+    // Added: open, c, three. Changed: count, the size of one. Removed: name, a, two.
     s.update_as(
         "bob",
-        "spec: {name: null, count: 2, on: true, tags: [b, c], parts: [{name: one, size: 2}, {name: three}]}",
+        "spec: {name: null, count: 2, open: true, tags: [b, c], parts: [{name: one, size: 2}, {name: three}]}",
     )
     .await;
     s.expect_fields(
         "bob (Update)",
         &[
             ".spec.count",
-            ".spec.on",
+            ".spec.open",
             r#".spec.tags[="c"]"#,
             r#".spec.parts[name="one"].size"#,
             r#".spec.parts[name="three"]"#,
@@ -125,7 +125,7 @@ async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
         ("{nothing: 1}", ".spec.nothing: field not declared in schema"),
         ("{name: 1}", ".spec.name: expected string"),
         ("{count: x}", ".spec.count: expected numeric"),
-        ("{on: x}", ".spec.on: expected boolean"),
+        ("{open: x}", ".spec.open: expected boolean"),
         ("{deep: [a]}", ".spec.deep: expected map"),
         ("{tags: {a: b}}", ".spec.tags: expected list"),
         ("{tags: [a, a]}", ".spec.tags: duplicate entries"),
@@ -146,7 +146,7 @@ async fn all_conflicts_are_reported_at_once(s: &mut Scene) {
     s.update_as("console", "spec: {whole: {a: 1}}").await;
     s.apply_as(
         "carol",
-        "spec: {name: y, parts: [{name: one, size: 2}], limits: {cpu: 2, memory: 2}, whole: {a: 2}, count: 1}",
+        "spec: {name: z, parts: [{name: one, size: 2}], limits: {cpu: 2, memory: 2}, whole: {a: 2}, count: 1}",
     )
     .conflicts_with("alice", ".spec.name")
     .conflicts_with("alice", ".spec.limits.cpu")
@@ -162,10 +162,10 @@ async fn what_is_no_conflict(s: &mut Scene) {
     s.apply_as("bob", "spec: {name: x, ratio: 1.0, tags: [b], limits: {memory: 1}}").await;
     s.expect_owners(".spec.ratio", &["alice (Apply)", "bob (Apply)"]);
     s.apply_as("alice", "spec: {name: x, count: 2, tags: [a], limits: {cpu: 2}}").await;
-    s.apply_as("bob", "spec: {name: x, tags: [a, b], on: true, limits: {memory: 2}}").await;
+    s.apply_as("bob", "spec: {name: x, tags: [a, b], open: true, limits: {memory: 2}}").await;
     // An update by the same name is another manager.
-    s.update_as("bob", "spec: {on: false}").await;
-    s.apply_as("bob", "spec: {name: x, tags: [a, b], on: true}").conflicts_with("bob", ".spec.on").await;
+    s.update_as("bob", "spec: {open: false}").await;
+    s.apply_as("bob", "spec: {name: x, tags: [a, b], open: true}").conflicts_with("bob", ".spec.open").await;
 }
 
 async fn apply_works_without_a_schema(s: &mut Scene) {
@@ -182,13 +182,13 @@ async fn apply_works_without_a_schema(s: &mut Scene) {
 
 async fn apply_works_for_leaves(s: &mut Scene) {
     s.define(Crd::new("KepLeaves", SHAPE)).await;
-    s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1.5, on: true}").await;
-    s.apply_as("bob", "spec: {name: x, count: 1, ratio: 1.5, on: true}").await;
-    s.apply_as("alice", "spec: {name: y, count: 2, ratio: 2.5, on: false}")
+    s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1.5, open: true}").await;
+    s.apply_as("bob", "spec: {name: x, count: 1, ratio: 1.5, open: true}").await;
+    s.apply_as("alice", "spec: {name: z, count: 2, ratio: 2.5, open: false}")
         .conflicts_with("bob", ".spec.name")
         .conflicts_with("bob", ".spec.count")
         .conflicts_with("bob", ".spec.ratio")
-        .conflicts_with("bob", ".spec.on")
+        .conflicts_with("bob", ".spec.open")
         .await;
     s.apply_as("bob", "spec: {name: x}").await;
     s.expect_owner(".spec.count", "alice (Apply)");
@@ -241,11 +241,11 @@ async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
 async fn apply_works_for_nested_schemas(s: &mut Scene) {
     s.define(Crd::new("KepNested", SHAPE)).await;
     s.apply_as("alice", "spec: {deep: {deeper: {a: 1}}, parts: [{name: one, tags: [x]}]}").await;
-    s.apply_as("bob", "spec: {deep: {deeper: {b: 1}}, parts: [{name: one, tags: [y]}]}").await;
+    s.apply_as("bob", "spec: {deep: {deeper: {b: 1}}, parts: [{name: one, tags: [z]}]}").await;
     s.expect_owner(".spec.deep.deeper.a", "alice (Apply)");
-    s.expect_owner(r#".spec.parts[name="one"].tags[="y"]"#, "bob (Apply)");
+    s.expect_owner(r#".spec.parts[name="one"].tags[="z"]"#, "bob (Apply)");
     s.apply_as("alice", "spec: {deep: {}}").await;
-    s.expect(".spec", "{deep: {deeper: {b: 1}}, parts: [{name: one, tags: [y]}]}");
+    s.expect(".spec", "{deep: {deeper: {b: 1}}, parts: [{name: one, tags: [z]}]}");
     s.apply_as("alice", "spec: {}").await;
     s.expect(".spec.deep", "{deeper: {b: 1}}");
 }

@@ -65,7 +65,7 @@ async fn the_types_say_how_they_merge(s: &mut Scene) {
     s.apply_as(
         "bob",
         "metadata: {finalizers: [example.com/bob]}\n\
-         spec: {template: {spec: {containers: [{name: app, args: [x, y]}, {name: side, image: busybox:1}]}}}",
+         spec: {template: {spec: {containers: [{name: app, args: [x, z]}, {name: side, image: busybox:1}]}}}",
     )
     .await;
     let app = r#".spec.template.spec.containers[name="app"]"#;
