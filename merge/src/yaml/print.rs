@@ -214,6 +214,7 @@ fn is_plain(text: &str) -> bool {
 /// Whether other readers could take a text for a number or a time, as some do with `12:30`, `0o17` or `2026-01-02`.
 fn is_number_elsewhere(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_digit() || "+.".contains(letter))
+        && text.contains(|letter: char| letter.is_ascii_digit())
         && text.chars().all(|letter| letter.is_ascii_hexdigit() || "xXoO_.:+-TtZz ".contains(letter))
         && text.matches('.').count() < 2
 }
@@ -241,7 +242,7 @@ mod tests {
     fn people_can_read_it() {
         let value = json!({
             "a JSON": "\"1\"", "address": "10.0.0.1", "at": "2026-01-01T00:00:00Z", "country": "no", "cpu": "100m", "empty": "", "float": 1.5,
-            "image": "app:1.0", "items": [1, "a", [2, [3]], {"deep": {"list": [{"a": {}, "b": [1]}]}, "name": "x"}, []],
+            "f:data": {".": {}}, "image": "app:1.0", "items": [1, "a", [2, [3]], {"deep": {"list": [{"a": {}, "b": [1]}]}, "name": "x"}, []],
             "message": "It's there, in part.", "mode": "0644", "none": null, "script": "if x; then\n  y # no\nfi\n", "yes": true,
         });
         let expected = r#"
@@ -251,6 +252,8 @@ at: "2026-01-01T00:00:00Z"
 country: "no"
 cpu: 100m
 empty: ""
+f:data:
+  .: {}
 float: 1.5
 image: app:1.0
 items:
