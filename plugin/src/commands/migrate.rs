@@ -245,9 +245,13 @@ fn migration(
     for entry in of_object().filter(|entry| is_old(entry) && !is_own(entry)) {
         let version = entry.api_version();
         if own.is_some_and(|own| own != version) || !opened.is_served(version) {
-            opened.check_version(old, version, |_, _| {
-                format!("put them into the manifest of {manager}, apply it, and release them from {old}")
-            })?;
+            let way_out = format!("of {manager}, apply it, and release them from {old}");
+            opened.check_version(old, version, |_, _| format!("put them into the manifest {way_out}"))?;
+            if let Some(own) = own {
+                opened.check_version(manager, own, |_, _| {
+                    format!("put the fields of {old} into the manifest {way_out}")
+                })?;
+            }
         }
     }
     Migration::to(manager, live, &opened.versions(), is_old)
