@@ -122,21 +122,42 @@ impl Opened {
         self.reapply(live, manager, self.applied_without(&arena, live, manager, query)?)
     }
 
-    /// The values that a request which gives a field up is predicted to remove or change. Where the prediction is uncertain, those of
-    /// the field alone.
-    pub(crate) fn lost_by(&self, request: &Request, path: &str, live: &LiveObject) -> Vec<view::Change> {
-        let written = self.writer.predict(request.clone(), Some(live));
-        let is_uncertain = match &written.write.forecast {
-            Ok(Forecast::Stored(stored)) => matches!(stored.certainty, Certainty::Unknown(_)),
+    /// The values that go, or get their defaults, where a manager applies what it has applied but a field: what the server says to a
+    /// dry run, or else the prediction. Where that is uncertain, those of the field alone.
+    pub(crate) async fn lost_without(
+        &self,
+        live: &LiveObject,
+        manager: &str,
+        (query, path): (&FieldQuery, &str),
+        dry_run: DryRun,
+    ) -> Result<Vec<view::Change>, Failure> {
+        let request = async |live: Option<&LiveObject>| {
+            self.apply_without(live.ok_or_else(|| self.is_gone())?, manager, query)
+        };
+        let before = Some(live.clone());
+        let written = match dry_run {
+            DryRun::Client => self.writer.write(before, dry_run, request).await?,
+            DryRun::None | DryRun::Server => self.writer.try_out(before, request).await?,
+        };
+        let changes = match &written.outcome {
+            Some(Outcome::Stored { object, .. }) => written.other_values(object),
+            _ => self.writer.predict(written.write.request.clone(), Some(live)).changes(),
+        };
+        let mut lost = lost(changes);
+        let is_uncertain = match (&written.outcome, &written.write.forecast) {
+            (None, Ok(Forecast::Stored(stored))) => matches!(stored.certainty, Certainty::Unknown(_)),
             _ => false,
         };
-        let mut lost = lost(written.changes());
         lost.retain(|lost| {
             // The server keeps this one up to date with what `kubectl` applies.
             !lost.path.contains(LAST_APPLIED)
                 && (!is_uncertain || is_within(&lost.path, path) || is_within(path, &lost.path))
         });
-        lost
+        Ok(lost)
+    }
+
+    fn is_gone(&self) -> Failure {
+        Failure::Input(format!("{} is gone", self.name()))
     }
 
     /// A request by which a manager no longer owns a field that it has applied, whose value stays.
@@ -365,19 +386,17 @@ impl Steps<'_> {
     pub(crate) async fn write(
         &mut self,
         step: impl Into<String>,
-        mut request: impl FnMut(&LiveObject) -> Result<Request, Failure>,
+        mut request: impl AsyncFnMut(&LiveObject) -> Result<Request, Failure>,
     ) -> Result<(), Failure> {
         if !self.are_done() {
             return Ok(());
         }
-        // The server tries each write alone, so that it doesn't see those before.
-        let dry_run = match self.dry_run {
-            DryRun::Server if !self.done.is_empty() => DryRun::Client,
-            dry_run => dry_run,
-        };
-        let gone = || Failure::Input(format!("{} is gone", self.opened.name()));
+        let dry_run = self.next_dry_run();
         let before = Some(self.live.clone());
-        let written = self.opened.writer.write(before, dry_run, async |live| request(live.ok_or_else(gone)?));
+        let written = self
+            .opened
+            .writer
+            .write(before, dry_run, async |live| request(live.ok_or_else(|| self.opened.is_gone())?).await);
         let written = match written.await {
             // What was written before is to be shown.
             Err(failure) if !self.done.is_empty() => {
@@ -407,6 +426,14 @@ impl Steps<'_> {
             self.live = after;
         }
         Ok(())
+    }
+
+    /// How far the next write goes. The server tries each write alone, so that it doesn't see those before.
+    pub(crate) fn next_dry_run(&self) -> DryRun {
+        match self.dry_run {
+            DryRun::Server if !self.done.is_empty() => DryRun::Client,
+            dry_run => dry_run,
+        }
     }
 
     /// Whether no write was refused.

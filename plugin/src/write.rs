@@ -300,6 +300,13 @@ impl Written {
         }
     }
 
+    /// The values that the object had before and that are others, or gone, in another state of it, whoever changed them.
+    pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<Change> {
+        let secrecy = Secrecy::of(&self.write.request.target.resource);
+        let change = Changing { before: self.before.as_ref(), manager: None, secrecy };
+        change.other_values(after)
+    }
+
     /// What became of it, for programs.
     pub(crate) fn report(&self, dry_run: DryRun) -> WrittenReport {
         let (mut prediction, mut differences) = (None, Vec::new());
@@ -455,5 +462,31 @@ impl WrittenReport {
             "conflict" | "refused" => Exit::Differs,
             _ => Exit::Done,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn only_a_user_who_may_not_write_lacks_a_permission() {
+        let refused = |message: &str, code| {
+            lacks_permission(&ApiError::Response(Box::new(
+                Status::failure(message, "Forbidden").with_code(code),
+            )))
+        };
+        assert!(refused(
+            "deployments.apps \"web\" is forbidden: User \"ci\" cannot patch resource \"deployments\"",
+            403
+        ));
+        assert!(refused("Unauthorized", 401));
+        assert!(!refused(
+            "pods \"web\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=9, limited: pods=9",
+            403
+        ));
+        assert!(!refused("admission webhook \"policy.example.com\" denied the request: no", 403));
     }
 }

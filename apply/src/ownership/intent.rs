@@ -93,7 +93,8 @@ impl Schemas {
         let intent = intent_of(target, value, fields, all, Keys::Owned);
         // An item that leaves out a key without a default, or with another value than that, would be another item.
         let is_complete = LiveObject::from_json(intent.clone()).is_ok_and(|intent| {
-            self.fields_in(&arena, target, &intent).is_ok_and(|own| fields.difference(&arena, own).is_empty())
+            let missing = self.fields_in(&arena, target, &intent).map(|own| all.difference(&arena, own));
+            missing.is_ok_and(|missing| fields.intersection(&arena, missing).is_empty())
         });
         Ok(if is_complete { intent } else { intent_of(target, value, fields, all, Keys::All) })
     }

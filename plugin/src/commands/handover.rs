@@ -70,7 +70,7 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
     }
     let mut steps = opened.steps(dry_run);
     steps
-        .write(format!("{temporary} applies {path} as it is"), |live| {
+        .write(format!("{temporary} applies {path} as it is"), async |live| {
             opened.at(live, &field, |_, path| {
                 let request = hand_over(opened.target.clone(), live, path, temporary.clone());
                 request.ok_or_else(|| Failure::Input(format!("{path} has no value to hand over")))

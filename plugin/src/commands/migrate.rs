@@ -150,7 +150,7 @@ async fn to_server_side(
         owners(&steps.live, LAST_APPLIED_PATH).iter().any(|owner| owner.manager == KEEPS_LAST_APPLIED);
     if let Some(annotation) = annotation.filter(|_| manager == KUBECTL && !is_kept) {
         steps
-            .write(format!("{KEEPS_LAST_APPLIED} applies the annotation of client-side apply"), |live| {
+            .write(format!("{KEEPS_LAST_APPLIED} applies the annotation of client-side apply"), async |live| {
                 let target = &opened.target;
                 let metadata = json!({"name": target.name, "annotations": {LAST_APPLIED: annotation}});
                 let intent = json!({
@@ -162,7 +162,7 @@ async fn to_server_side(
             .await?;
     }
     steps
-        .write(format!("what client-side apply owns passes to {manager}"), |live| {
+        .write(format!("what client-side apply owns passes to {manager}"), async |live| {
             request(&migration(live)?, opened)
         })
         .await?;
@@ -179,7 +179,7 @@ async fn to_client_side(
     steps
         .write(
             format!("what {manager} has applied is put into the annotation of client-side apply"),
-            |live| {
+            async |live| {
                 let applied = last_applied(opened, live, manager)?;
                 let annotate = if live.annotations().is_empty() {
                     json!({"op": "add", "path": "/metadata/annotations", "value": {LAST_APPLIED: applied}})
@@ -223,7 +223,7 @@ async fn rename(
     let is_old = |entry: &ManagedFieldsEntry<'_>| entry.manager() == old;
     let named = if old == new { label(old, "Update", None) } else { old.to_owned() };
     steps
-        .write(format!("what {named} owns passes to {new}"), |live| {
+        .write(format!("what {named} owns passes to {new}"), async |live| {
             request(&migration(opened, live, new, &named, is_old)?, opened)
         })
         .await?;
@@ -245,9 +245,13 @@ fn migration(
     for entry in of_object().filter(|entry| is_old(entry) && !is_own(entry)) {
         let version = entry.api_version();
         if own.is_some_and(|own| own != version) || !opened.is_served(version) {
-            opened.check_version(old, version, |_, _| {
-                format!("put them into the manifest of {manager}, apply it, and release them from {old}")
-            })?;
+            let way_out = format!("of {manager}, apply it, and release them from {old}");
+            opened.check_version(old, version, |_, _| format!("put them into the manifest {way_out}"))?;
+            if let Some(own) = own {
+                opened.check_version(manager, own, |_, _| {
+                    format!("put the fields of {old} into the manifest {way_out}")
+                })?;
+            }
         }
     }
     Migration::to(manager, live, &opened.versions(), is_old)

@@ -20,7 +20,7 @@ use crate::{
 /// The manager of writes that only change who owns a field, and that become no owner.
 pub(super) const ITSELF: &str = "kubectl-baton";
 
-/// How many fields the error names that would be lost.
+/// How many values the error names that would be lost.
 const MOST_NAMED: usize = 5;
 
 /// Have a manager give a field up
@@ -80,7 +80,7 @@ pub(super) async fn release(
     }
     if has_updated {
         steps
-            .write(format!("{manager} loses {path} in the managedFields"), |live| {
+            .write(format!("{manager} loses {path} in the managedFields"), async |live| {
                 opened.at(live, query, |_, path| {
                     let own = owners_within(live, path).into_iter();
                     let own: Vec<_> = own.filter(|own| own.manager == manager).collect();
@@ -103,28 +103,24 @@ pub(super) async fn stop_applying(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let mut unstored = None;
+    let dry_run = steps.next_dry_run();
     steps
-        .write(format!("{manager} applies its fields without {path}"), |live| {
-            let request = opened.apply_without(live, manager, query)?;
-            let lost = opened.lost_by(&request, path, live);
+        .write(format!("{manager} applies its fields without {path}"), async |live| {
+            let lost = opened.lost_without(live, manager, (query, path), dry_run).await?;
             if lost.is_empty() {
                 return opened.disown(live, manager, query);
             }
             if !may_lose_it {
-                let named = lost.iter().take(MOST_NAMED).map(|lost| lost.path.as_str());
-                let paths = named.collect::<Vec<_>>().join(", ");
-                return Err(Failure::Input(match lost.len() {
-                    1 => format!(
-                        "nobody else owns {paths}: it would be removed, or get its default. Share it first, or add --drop"
-                    ),
-                    count => format!(
-                        "nobody else owns {paths}{}: they would be removed, or get their defaults. Share them first, or add --drop",
-                        match count.saturating_sub(MOST_NAMED) {
-                            0 => String::new(),
-                            more => format!(" and {more} more"),
-                        }
-                    ),
-                }));
+                let mut named: Vec<_> = lost.iter().map(|lost| lost.path.clone()).collect();
+                if named.len() > MOST_NAMED {
+                    let more = named.split_off(MOST_NAMED).len();
+                    named.push(format!("and {more} more"));
+                }
+                return Err(Failure::Input(format!(
+                    "{manager} is the last owner, so that these values would go, or get their defaults: {}. Share the field first, or \
+                     add --drop",
+                    named.join(", ")
+                )));
             }
             writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} these values go, or get their defaults:")?;
             let mut table = Table::headless();
@@ -133,12 +129,12 @@ pub(super) async fn stop_applying(
             }
             table.write(&mut *terminal.err, "  ")?;
             unstored = opened.unstored_without(live, manager, query)?;
-            Ok(request)
+            opened.apply_without(live, manager, query)
         })
         .await?;
     if let Some(fields) = unstored {
         steps
-            .write(format!("{manager} owns its fields without a value again"), |live| {
+            .write(format!("{manager} owns its fields without a value again"), async |live| {
                 opened.own_as_well(live, manager, &fields)
             })
             .await?;

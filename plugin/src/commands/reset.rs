@@ -57,7 +57,7 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
     }
     let mut steps = opened.steps(dry_run);
     steps
-        .write("the managedFields are cleared", |live| {
+        .write("the managedFields are cleared", async |live| {
             let clear = json!({"op": "replace", "path": "/metadata/managedFields", "value": [{}]});
             opened.patch(live, ITSELF, &clear)
         })

@@ -59,7 +59,9 @@ pub(super) async fn share(
         Ok((path.to_string(), Secrecy::of(&opened.target.resource).shown(path, value)))
     })?;
     steps
-        .write(format!("{manager} applies {path} as it is"), |live| opened.apply_with(live, manager, query))
+        .write(format!("{manager} applies {path} as it is"), async |live| {
+            opened.apply_with(live, manager, query)
+        })
         .await?;
     if value == Secrecy::HIDDEN {
         return Ok(format!("Add {path} to the manifest of {manager}, before it is applied again."));

@@ -1,5 +1,7 @@
 //! What a write does to single fields, one row each.
 
+use std::collections::HashMap;
+
 use anstyle::Style;
 use baton_apply::{Conflicts, Effects, FieldPath, LiveObject};
 use baton_merge::{Arena, fieldpath::Path, value::Value};
@@ -123,6 +125,14 @@ impl Changing<'_> {
         changes
     }
 
+    /// The values that the object had before and that are others, or gone, afterwards.
+    pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<Change> {
+        let arena = Arena::new();
+        let had = self.before.map(|before| Owners::of(&arena, before));
+        let removes = had.iter().flat_map(values).collect();
+        self.rows(&Effects { removes, ..Effects::default() }, after)
+    }
+
     /// The fields that the writer comes to own as well, or that nobody owned.
     fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
         let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
@@ -194,8 +204,7 @@ fn values_in(owners: &Owners<'_>, parts: &[FieldPath]) -> Vec<FieldPath> {
     if parts.is_empty() {
         return Vec::new();
     }
-    let fields = fields(owners).into_iter().filter(|field| !field.has_fields && field.value.is_some());
-    let fields: Vec<FieldPath> = fields.map(|field| field.path.into()).collect();
+    let fields = values(owners);
     let values = parts.iter().flat_map(|part| {
         let within = fields.iter().filter(|path| is_within(path.as_str(), part.as_str()));
         let within: Vec<_> = within.cloned().collect();
@@ -204,22 +213,28 @@ fn values_in(owners: &Owners<'_>, parts: &[FieldPath]) -> Vec<FieldPath> {
     values.collect()
 }
 
+/// The fields of an object that have a value of their own.
+fn values(owners: &Owners<'_>) -> Vec<FieldPath> {
+    let fields = fields(owners).into_iter().filter(|field| !field.has_fields && field.value.is_some());
+    fields.map(|field| field.path.into()).collect()
+}
+
 /// The values of an object by the spelling of their paths.
 struct Values<'a> {
-    fields: Vec<(String, Path<'a>, Value<'a>)>,
+    fields: HashMap<String, (Path<'a>, Value<'a>)>,
     secrecy: Secrecy,
 }
 
 impl<'a> Values<'a> {
     fn of(owners: &Owners<'a>, secrecy: Secrecy) -> Self {
-        let fields = owners.every_path().into_iter();
-        let fields = fields.filter_map(|(path, value)| Some((path.to_string(), path, value?)));
+        // Of several items with one key it is the first.
+        let fields = owners.every_path().into_iter().rev();
+        let fields = fields.filter_map(|(path, value)| Some((path.to_string(), (path, value?))));
         Self { fields: fields.collect(), secrecy }
     }
 
     fn at(&self, path: &FieldPath) -> Option<(Path<'a>, Value<'a>)> {
-        let (_, path, value) = self.fields.iter().find(|(text, ..)| text == path.as_str())?;
-        Some((*path, *value))
+        self.fields.get(path.as_str()).copied()
     }
 
     fn shown(&self, path: &FieldPath) -> Option<String> {
