@@ -122,7 +122,7 @@ fn reason(path: Path<'_>, value: Option<Value<'_>>, owners: &[Manager]) -> Strin
         }
         (None, []) => "Nobody owns it, and it has no value.".to_owned(),
         (None, _) => {
-            "Its owners have set it to a value that the server doesn't store, such as false or 0.".to_owned()
+            "The server doesn't store what its owners have set: it is false or 0, or another field rules it out.".to_owned()
         }
         (Some(_), []) => {
             "Nobody owns it: the server filled it in, or it was written before owners were recorded."
