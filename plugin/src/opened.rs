@@ -455,7 +455,9 @@ impl Steps<'_> {
             for (index, Step { what, written, moves }) in report.steps.iter().enumerate() {
                 write!(terminal.out, "{}. {what}: ", index + 1)?;
                 written.write_result(terminal)?;
-                moves_table(moves).write(&mut *terminal.out, "   ")?;
+                if !moves.is_empty() {
+                    moves_table(moves).write(&mut *terminal.out, "   ")?;
+                }
                 written.write_notes(terminal, "   ")?;
             }
             if !report.left_to_do.is_empty() {
