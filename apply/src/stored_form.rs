@@ -3,6 +3,7 @@
 //!
 //! | kind | change |
 //! | --- | --- |
+//! | any | Of a label or an annotation that is `null` the key stays, with an empty text. |
 //! | Service | What its old type needed and its new one doesn't is dropped, `status.loadBalancer` too; and the settings of an affinity that is `None`. |
 //! | Secret | `stringData` is copied to `data` and dropped. |
 
@@ -26,7 +27,8 @@ pub(crate) fn stored_form<'a>(
     live: Option<Value<'a>>,
     prediction: &mut Prediction<'a>,
 ) -> FieldSet<'a> {
-    let merged = prediction.stored.object;
+    let merged = with_texts_in_metadata(arena, prediction.stored.object);
+    prediction.stored.object = merged;
     match (resource.api_version(), resource.kind(), live) {
         ("v1", "Service", live) => {
             let stored = live.map_or(merged, |live| without_what_the_type_lacks(arena, merged, live));
@@ -46,6 +48,20 @@ pub(crate) fn stored_form<'a>(
         }
         _ => FieldSet::default(),
     }
+}
+
+fn with_texts_in_metadata<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+    ["labels", "annotations"].into_iter().fold(object, |object, name| {
+        let path = ["metadata", name];
+        match object.at(&path) {
+            Some(Value::Map(texts)) if texts.members().iter().any(|(_, text)| text.is_null()) => {
+                let text = |text: Value<'a>| if text.is_null() { Value::String("") } else { text };
+                let members = texts.members().iter().map(|(key, value)| (*key, text(*value)));
+                object.with(arena, &path, Some(Value::Map(Map::new(arena, members))))
+            }
+            _ => object,
+        }
+    })
 }
 
 fn with_string_data_in_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {

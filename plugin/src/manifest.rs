@@ -61,7 +61,9 @@ pub enum ManifestError {
         source: yaml::Error,
     },
     /// It lacks what every object has.
-    #[error("{path}: object {number} has no {member}: an object needs apiVersion, kind and metadata.name")]
+    #[error(
+        "{path}: object {number} has no {member} that is a text: an object needs apiVersion, kind and metadata.name"
+    )]
     Incomplete {
         /// Which file.
         path: String,
@@ -250,8 +252,13 @@ mod tests {
             read("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\nkind: Secret\n").unwrap_err();
         assert_eq!(
             error,
-            "web.yaml: object 2 has no apiVersion: an object needs apiVersion, kind and metadata.name"
+            "web.yaml: object 2 has no apiVersion that is a text: an object needs apiVersion, kind and metadata.name"
         );
-        assert!(read("[1]").unwrap_err().contains("no apiVersion"));
+        assert!(
+            read("apiVersion: v1\nkind: Secret\nmetadata: {name: n}\n")
+                .unwrap_err()
+                .contains("no metadata.name that is a text")
+        );
+        assert!(read("[1]").unwrap_err().contains("no apiVersion that is a text"));
     }
 }
