@@ -1,7 +1,9 @@
 //! The fields of an object in its order, each with its owners.
 
+use std::collections::BTreeSet;
+
 use baton_merge::{
-    fieldpath::{FieldSet, Path, PathElement},
+    fieldpath::{Branch, FieldSet, Path, PathElement},
     value::Value,
 };
 
@@ -41,12 +43,11 @@ struct Walk<'o, 'a> {
 impl<'a> Walk<'_, 'a> {
     /// `unowned` are fields that the schema has here and no manager owns.
     fn children(&mut self, value: Option<Value<'a>>, sets: &Sets<'a>, unowned: FieldSet<'a>) {
-        let mut owned = Vec::new();
-        for branch in sets.iter().flat_map(|(_, set)| set.branches()).chain(unowned.branches()) {
-            if !owned.contains(&branch.element) {
-                owned.push(branch.element);
-            }
-        }
+        let branches = |(position, set): &(usize, FieldSet<'a>)| (*position, set.branches().collect());
+        let sets: Vec<(usize, Vec<Branch<'a>>)> = sets.iter().map(branches).collect();
+        let owned = sets.iter().flat_map(|(_, branches)| branches.iter().copied()).chain(unowned.branches());
+        let owned: BTreeSet<_> = owned.map(|branch| branch.element).collect();
+        let names: Vec<_> = owned.iter().copied().collect();
         let mut children: Vec<(PathElement<'a>, Option<Value<'a>>)> = Vec::new();
         match value {
             Some(Value::Map(map)) => {
@@ -55,28 +56,34 @@ impl<'a> Walk<'_, 'a> {
                 );
             }
             Some(Value::List(items)) => children.extend(items.iter().zip(0..).map(|(item, index)| {
-                let named = name_among(*item, items, &owned);
-                let element = named.or_else(|| name_beside(self.owners.arena, *item, &owned));
+                let named = name_among(*item, items, &names);
+                let element = named.or_else(|| name_beside(self.owners.arena, *item, &names));
                 (element.unwrap_or(PathElement::Index(index)), Some(*item))
             })),
             _ => {}
         }
-        let is_known = |element: &PathElement<'a>| children.iter().any(|(known, _)| known == element);
-        let absent: Vec<_> = owned.into_iter().filter(|element| !is_known(element)).collect();
-        children.extend(absent.into_iter().map(|element| (element, None)));
+        let known: BTreeSet<_> = children.iter().map(|(element, _)| *element).collect();
+        children.extend(owned.difference(&known).map(|element| (*element, None)));
         for (element, value) in children {
             self.path.push(element);
             if !is_of_the_server(&self.path) {
-                self.child(element, value, sets);
+                self.child(element, value, &sets);
             }
             self.path.pop();
         }
     }
 
-    fn child(&mut self, element: PathElement<'a>, value: Option<Value<'a>>, sets: &Sets<'a>) {
+    /// The branches of a set are sorted.
+    fn child(
+        &mut self,
+        element: PathElement<'a>,
+        value: Option<Value<'a>>,
+        sets: &[(usize, Vec<Branch<'a>>)],
+    ) {
         let (mut owners, mut below) = (Vec::new(), Vec::new());
-        for (position, set) in sets {
-            let Some(branch) = set.branches().find(|branch| branch.element == element) else { continue };
+        for (position, branches) in sets {
+            let found = branches.binary_search_by(|branch| branch.element.cmp(&element));
+            let Some(branch) = found.ok().and_then(|at| branches.get(at)) else { continue };
             if branch.is_member {
                 owners.push(*position);
             }
