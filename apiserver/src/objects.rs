@@ -32,9 +32,9 @@ pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<V
 
 /// The object in a text of YAML, or why there is none.
 fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, String> {
-    // JSON is YAML, and mostly what is sent as YAML; but for characters that it writes as two.
+    // JSON is mostly what is sent as YAML.
     if text.trim_start().starts_with('{')
-        && !yaml::has_surrogates(text)
+        && !yaml::is_json_alone(text)
         && let Ok(value) = Value::from_text(arena, arena.copy_text(text))
     {
         return Ok(value);
@@ -235,7 +235,7 @@ pub(crate) fn without_nulls<'a>(arena: &'a Arena, resource: &Resource, object: V
     }
 }
 
-pub(crate) fn has_empty_list(value: Value<'_>) -> bool {
+fn has_empty_list(value: Value<'_>) -> bool {
     match value {
         Value::List(items) => items.is_empty() || items.iter().any(|item| has_empty_list(*item)),
         Value::Map(map) => map.members().iter().any(|(_, value)| has_empty_list(*value)),

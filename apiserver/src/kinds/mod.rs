@@ -48,7 +48,7 @@ pub(crate) use self::{
     default::{CONDITIONAL, default, unreadable},
     format::NameRule,
     metadata::{validate_embedded, validate_metadata},
-    prepare::{prepare, with_next_generation},
+    prepare::prepare,
     quantity::{Quantity, UNIT},
     warnings::warnings,
 };

@@ -265,9 +265,6 @@ impl<'s> OneWrite<'s> {
     ) -> Result<Value<'s>, Failure> {
         let Self { server, arena, place, .. } = *self;
         let resource = &place.resource;
-        // To the strategy of this kind alone, an empty list is another value than the none that the store keeps of it.
-        let has_empty_rules = resource.is("networking.k8s.io", "NetworkPolicy")
-            && object.get("spec").is_some_and(objects::has_empty_list);
         let object = match intent {
             _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
@@ -297,10 +294,6 @@ impl<'s> OneWrite<'s> {
         }
         objects::check_depth(object)?;
         let object = objects::prepare(arena, resource, &place.subresource, object, old, server.now());
-        let object = match old {
-            Some(old) if has_empty_rules => kinds::with_next_generation(arena, object, old),
-            _ => object,
-        };
         if resource.is("", "Service") && place.subresource.is_empty() {
             return services::allocated(server, arena, place, object, self.options.dry_run);
         }

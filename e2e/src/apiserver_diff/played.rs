@@ -29,7 +29,8 @@ const OTHER_VERSION: &str =
 /// A scenario shows it too.
 pub const CHARGED_FOR_REFUSED: &str =
     "a ResourceQuota being charged for what is refused after admission, until the next recount";
-const EMPTY_LISTS: &str = "empty lists that a server distinguishes from absent ones, as the policies of a HorizontalPodAutoscaler's `behavior`";
+const EMPTY_LISTS: &str = "empty lists that a server distinguishes from absent ones: it counts them in the `generation` of a NetworkPolicy, and refuses them as \
+     the policies of a HorizontalPodAutoscaler's `behavior`";
 const PATCHED_TEXT: &str = "the order of members in the text of an object that a patch made unreadable";
 const MALFORMED: &str = "what is wrong with JSON, YAML or a regular expression that can't be read";
 const EXPRESSIONS: &str = "the types in CEL expressions, when a CRD is stored";
@@ -107,6 +108,11 @@ pub(super) fn excuse(
     };
     if has_empty_values && same_code && lines.lines().all(is_of_write) {
         return Some(EMPTY_VALUES);
+    }
+    let generation =
+        |response: &Response| response.body.at(&["metadata", "generation"]).map(ToString::to_string);
+    if kind == "NetworkPolicy" && same_code && generation(real) != generation(ours) {
+        return Some(EMPTY_LISTS);
     }
     let refuses_empty = |message: &str| message.contains("must specify at least one Policy");
     if kind == "HorizontalPodAutoscaler" && refuses_empty(&real_message) && !refuses_empty(&our_message) {

@@ -22,8 +22,7 @@ mod write;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use self::nodes::Events;
-pub use self::nodes::has_surrogates;
+use self::nodes::{Events, is_control, of_json_alone};
 
 /// How many levels a document may have. JSON readers and the API server itself refuse such objects long before.
 pub const MAX_DEPTH: usize = 1_000;
@@ -95,6 +94,11 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
 /// A text of JSON as a document, with the members in their order.
 pub fn of_json(json: &str) -> Result<String, Error> {
     Ok(print::print(json)?)
+}
+
+/// Whether a text of JSON is none of YAML: it has escapes that YAML doesn't know, or control characters.
+pub fn is_json_alone(json: &str) -> bool {
+    of_json_alone(json).is_some() || json.contains(is_control)
 }
 
 /// The values of a text that is a stream of JSON. YAML may begin with a brace, too.

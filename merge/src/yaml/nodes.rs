@@ -64,16 +64,21 @@ impl Nodes {
 /// The events of a text.
 pub(super) struct Events<'a> {
     text: &'a str,
+    has_control_characters: bool,
     parser: Parser<'a, StrInput<'a>>,
 }
 
 impl<'a> Events<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, parser: Parser::new_from_str_with_options(text, as_go()) }
+        let has_control_characters = text.contains(is_control);
+        Self { text, has_control_characters, parser: Parser::new_from_str_with_options(text, as_go()) }
     }
 
     /// The nodes of the next document, or none at the end of the text.
     pub(super) fn document(&mut self) -> Result<Option<Nodes>, Error> {
+        if self.has_control_characters {
+            return Err(Error::yaml("control characters are not allowed"));
+        }
         let mut nodes = Nodes::default();
         // The sequences and mappings that the next node is inside of.
         let mut open: Vec<NodeId> = Vec::new();
@@ -118,8 +123,8 @@ impl<'a> Events<'a> {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let is_quoted = *style == ScalarStyle::DoubleQuoted;
-                if is_quoted && span.slice(self.text).is_some_and(has_surrogates) {
-                    return Err(Error::yaml("found invalid Unicode character escape code"));
+                if let Some(why) = span.slice(self.text).filter(|_| is_quoted).and_then(of_json_alone) {
+                    return Err(Error::yaml(why));
                 }
                 let tag = tag.as_deref();
                 // The tag that says nothing but "not specific".
@@ -139,23 +144,34 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Whether quoted text has an escape such as `\ud83d`, one half of a character. JSON needs both; YAML has none. So a text of JSON
-/// without them is YAML, too.
-pub fn has_surrogates(quoted: &str) -> bool {
-    if !quoted.contains("\\u") {
-        return false;
+/// What is wrong with quoted text that has an escape which JSON has and YAML 1.1 hasn't: `\/`, or one half of a character such as
+/// `\ud83d`.
+pub(super) fn of_json_alone(quoted: &str) -> Option<&'static str> {
+    if !quoted.contains('\\') {
+        return None;
     }
     let mut letters = quoted.chars();
     while let Some(letter) = letters.next() {
         // What a backslash escapes begins no other escape.
-        if letter == '\\' && letters.next() == Some('u') {
+        if letter == '\\' {
+            let escaped = letters.next();
             let digits = letters.as_str().get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            if digits.is_some_and(|code| (0xd800..0xe000).contains(&code)) {
-                return true;
+            match (escaped, digits) {
+                (Some('/'), _) => return Some("found unknown escape character"),
+                (Some('u'), Some(0xd800..0xe000)) => {
+                    return Some("found invalid Unicode character escape code");
+                }
+                _ => {}
             }
         }
     }
-    false
+    None
+}
+
+/// Whether a character can't be in a text at all. The ends of lines can, also that of U+0085.
+pub(super) fn is_control(letter: char) -> bool {
+    letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{85}')
+        || matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
 /// What makes the parser read as the Go library, where YAML 1.2 or its test suite has it otherwise.

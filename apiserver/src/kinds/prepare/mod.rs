@@ -116,7 +116,7 @@ fn prepare_update<'a>(
     new
 }
 
-pub(crate) fn with_next_generation<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
+fn with_next_generation<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
     let generation = match old.at(&GENERATION) {
         Some(Value::Int(generation)) => generation,
         _ => 0,
