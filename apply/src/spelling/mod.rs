@@ -200,6 +200,8 @@ pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
     match (predicted, stored) {
         // The server's types have no null: it stores nothing, an empty struct, or the default.
         (Value::Null, _) => true,
+        // Where a type never leaves a list out, an empty one is null.
+        (Value::Array(ours), Value::Null) => ours.is_empty(),
         (Value::Object(ours), Value::Object(theirs)) => {
             ours.iter().all(|(name, ours)| is_filled_in(ours, theirs.get(name)))
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baton_merge::fieldpath::Path;
 use serde::Serialize;
 
-use super::{Manager, Owners, fields};
+use super::{Field, Manager, Owners, fields};
 use crate::{
     path::is_within,
     view::{Cell, GREEN, RED, Secrecy, Table, shown},
@@ -55,20 +55,27 @@ impl Move {
 
 /// The fields whose owners changed.
 pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -> Vec<Move> {
-    let mut paths: BTreeMap<Path<'_>, bool> = BTreeMap::new();
-    for field in [before, after].into_iter().flat_map(fields) {
-        *paths.entry(field.path).or_default() |= field.has_fields;
+    let mut both: BTreeMap<Path<'_>, [Option<Field<'_>>; 2]> = BTreeMap::new();
+    for (side, owners) in [before, after].into_iter().enumerate() {
+        for field in fields(owners) {
+            let path = field.path;
+            both.entry(path).or_default()[side] = Some(field);
+        }
     }
-    let moves = paths.into_iter().filter_map(|(path, has_fields)| {
-        let value = |owners: &Owners<'_>| {
-            path.find(owners.object).filter(|_| !has_fields).map(|value| shown(secrecy, path, value))
-        };
-        let [had, have] = [before.at(path), after.at(path)];
+    let moves = both.into_iter().filter_map(|(path, sides)| {
+        let has_fields = sides.iter().flatten().any(|field| field.has_fields);
+        let [had, have] = [(before, &sides[0]), (after, &sides[1])].map(|(all, field)| {
+            let owners = field.iter().flat_map(|field| &field.owners);
+            owners.filter_map(|at| all.managers.get(*at)).collect::<Vec<_>>()
+        });
         let without = |these: &[&Manager], those: &[&Manager]| -> Vec<Manager> {
             let is_among = |one: &&&Manager| those.iter().any(|other| other.identity() == one.identity());
             these.iter().filter(|one| !is_among(one)).map(|one| (*one).clone()).collect()
         };
         let (lost, gained) = (without(&had, &have), without(&have, &had));
+        let value = |owners: &Owners<'_>| {
+            path.find(owners.object).filter(|_| !has_fields).map(|value| shown(secrecy, path, value))
+        };
         (!lost.is_empty() || !gained.is_empty()).then(|| Move {
             path: path.to_string(),
             lost,

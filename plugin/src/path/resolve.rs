@@ -61,6 +61,13 @@ struct Here<'a> {
 
 impl<'a> Here<'a> {
     fn below(self, element: &PathElement<'a>) -> Self {
+        Self { value: self.part(element), owned: self.owned.below(element) }
+    }
+
+    fn part(self, element: &PathElement<'a>) -> Option<Value<'a>> {
+        if let PathElement::Field(name) = element {
+            return self.value?.get(name);
+        }
         let names = self.names();
         let is_it = |item: &Value<'a>| match (element, self.name_among(*item, &names)) {
             (_, Some(name)) => name == *element,
@@ -73,7 +80,7 @@ impl<'a> Here<'a> {
             PathElement::Key(_) => self.items().iter().copied().find(is_it),
             _ => None,
         };
-        Self { value: exact.or_else(searched), owned: self.owned.below(element) }
+        exact.or_else(searched)
     }
 
     /// The member with this name that the object has or a manager owns.
@@ -261,12 +268,21 @@ fn walk<'a>(
         Some(Value::List(items)) => (0..items.len()).filter_map(|index| here.at(arena, index)).collect(),
         _ => Vec::new(),
     };
-    let only_owned = here.owned.branches().map(|branch| branch.element);
-    elements.extend(only_owned.filter(|element| !elements.contains(element)).collect::<Vec<_>>());
+    // They are sorted.
+    let owned: Vec<_> = here.owned.branches().collect();
+    let known: BTreeSet<_> = elements.iter().copied().collect();
+    elements.extend(owned.iter().map(|branch| branch.element).filter(|element| !known.contains(element)));
     for element in elements {
         above.push(element);
         if !is_of_the_server(above) {
-            walk(arena, here.below(&element), above, found);
+            let at = owned.binary_search_by(|branch| branch.element.cmp(&element));
+            let owned = at.ok().and_then(|at| owned.get(at)).map(|branch| branch.below);
+            walk(
+                arena,
+                Here { value: here.part(&element), owned: owned.unwrap_or_default() },
+                above,
+                found,
+            );
         }
         above.pop();
     }

@@ -1,6 +1,6 @@
 //! What a write does to single fields, one row each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use anstyle::Style;
 use baton_apply::{Conflicts, Effects, FieldPath, LiveObject};
@@ -88,9 +88,11 @@ impl Changing<'_> {
             let [old, new] = [&old, &new].map(|values| values.as_ref()?.at(path));
             old.map(|(_, value)| value) == new.map(|(_, value)| value)
         };
-        let from = |path: &FieldPath| {
-            effects.takes.iter().filter(|take| take.path == *path).map(|take| take.manager.clone()).collect()
-        };
+        let mut takes: HashMap<&FieldPath, Vec<String>> = HashMap::new();
+        for take in &effects.takes {
+            takes.entry(&take.path).or_default().push(take.manager.clone());
+        }
+        let from = |path: &FieldPath| takes.get(path).cloned().unwrap_or_default();
         let change = |kind, path: &FieldPath| Change {
             path: path.to_string(),
             kind,
@@ -104,7 +106,7 @@ impl Changing<'_> {
             None => effects.removes.clone(),
         };
         let written = effects.sets.iter().chain(&removes).chain(effects.takes.iter().map(|take| &take.path));
-        let mut changes: Vec<Change> = Vec::new();
+        let (mut changes, mut known) = (Vec::new(), HashSet::new());
         for path in written {
             let written = change(ChangeKind::Changed, path);
             let kind = match (&written.old, &written.new) {
@@ -113,7 +115,7 @@ impl Changing<'_> {
                 (Some(_), None) => ChangeKind::Removed,
                 (Some(_), Some(_)) => ChangeKind::Changed,
             };
-            if !changes.iter().any(|known| known.path == written.path) {
+            if known.insert(path) {
                 changes.push(Change { kind, ..written });
             }
         }
@@ -129,16 +131,22 @@ impl Changing<'_> {
     pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<Change> {
         let arena = Arena::new();
         let had = self.before.map(|before| Owners::of(&arena, before));
-        let removes = had.iter().flat_map(values).collect();
-        self.rows(&Effects { removes, ..Effects::default() }, after)
+        let sets = had.iter().flat_map(values).collect();
+        self.rows(&Effects { sets, ..Effects::default() }, after)
     }
 
     /// The fields that the writer comes to own as well, or that nobody owned.
     fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
+        let known: BTreeSet<&str> = known.iter().map(|change| change.path.as_str()).collect();
+        // Whether it is one of them or below.
+        let is_known = |path: &str| {
+            let ends = path.char_indices().skip(1).filter(|(_, letter)| matches!(letter, '.' | '['));
+            ends.map(|(end, _)| end).chain([path.len()]).any(|end| known.contains(&path[..end]))
+        };
         let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
             one.gained.iter().any(|manager| Some(manager.name.as_str()) == self.manager)
                 && !one.has_fields
-                && !known.iter().any(|change| is_within(&one.path, &change.path))
+                && !is_known(&one.path)
         });
         let shared = gained.map(|one| Change {
             path: one.path,
@@ -205,10 +213,17 @@ fn values_in(owners: &Owners<'_>, parts: &[FieldPath]) -> Vec<FieldPath> {
         return Vec::new();
     }
     let fields = values(owners);
+    let by_text: BTreeMap<&str, usize> = fields.iter().map(FieldPath::as_str).zip(0..).collect();
     let values = parts.iter().flat_map(|part| {
-        let within = fields.iter().filter(|path| is_within(path.as_str(), part.as_str()));
-        let within: Vec<_> = within.cloned().collect();
-        if within.is_empty() { vec![part.clone()] } else { within }
+        let part_and_later = by_text.range(part.as_str()..);
+        let longer = part_and_later.take_while(|(path, _)| path.starts_with(part.as_str()));
+        let mut within: Vec<_> = longer.filter(|(path, _)| is_within(path, part.as_str())).collect();
+        within.sort_by_key(|(_, place)| **place);
+        if within.is_empty() {
+            vec![part.clone()]
+        } else {
+            within.into_iter().filter_map(|(_, place)| fields.get(*place).cloned()).collect()
+        }
     });
     values.collect()
 }
@@ -229,7 +244,9 @@ impl<'a> Values<'a> {
     fn of(owners: &Owners<'a>, secrecy: Secrecy) -> Self {
         // Of several items with one key it is the first.
         let fields = owners.every_path().into_iter().rev();
-        let fields = fields.filter_map(|(path, value)| Some((path.to_string(), (path, value?))));
+        // To a server, `null` is nothing.
+        let fields = fields.filter_map(|(path, value)| Some((path, value.filter(|value| !value.is_null())?)));
+        let fields = fields.map(|(path, value)| (path.to_string(), (path, value)));
         Self { fields: fields.collect(), secrecy }
     }
 
