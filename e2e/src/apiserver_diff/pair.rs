@@ -59,10 +59,10 @@ impl Pair {
         Ok(Self { control_plane, real, ours: server.client(), release, clock, newest })
     }
 
-    /// Replaces the server inside the process by an empty one with access control.
-    pub(super) fn control_access(&mut self) -> anyhow::Result<()> {
-        self.ours = server(self.release, &self.clock).actor(Actor::AccessControl).start()?.client();
-        Ok(())
+    /// Replaces the server inside the process by an empty one with access control, and returns the client of the one before.
+    pub(super) fn control_access(&mut self) -> anyhow::Result<Client> {
+        let controlled = server(self.release, &self.clock).actor(Actor::AccessControl).start()?;
+        Ok(std::mem::replace(&mut self.ours, controlled.client()))
     }
 
     /// Sends a read to each until it succeeds.

@@ -101,7 +101,7 @@ fn all() -> anyhow::Result<Vec<Steps>> {
 
 /// Plays all sequences with this word in their name.
 pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) -> anyhow::Result<()> {
-    pair.control_access()?;
+    let open = pair.control_access()?;
     for (number, Steps { name, steps }) in all()?.iter().enumerate() {
         if !name.to_lowercase().contains(word) {
             continue;
@@ -128,6 +128,7 @@ pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) ->
             findings.compare("steps", [&real, &ours], name, asked.label.clone(), excuse);
         }
     }
+    pair.ours = open;
     Ok(())
 }
 

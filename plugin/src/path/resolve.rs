@@ -277,12 +277,7 @@ fn walk<'a>(
         if !is_of_the_server(above) {
             let at = owned.binary_search_by(|branch| branch.element.cmp(&element));
             let owned = at.ok().and_then(|at| owned.get(at)).map(|branch| branch.below);
-            walk(
-                arena,
-                Here { value: here.part(&element), owned: owned.unwrap_or_default() },
-                above,
-                found,
-            );
+            walk(arena, Here { value: here.part(&element), owned: owned.unwrap_or_default() }, above, found);
         }
         above.pop();
     }
