@@ -200,7 +200,9 @@ fn body(content_type: &str, text: &str) -> Option<Json> {
         }
         Some(event)
     };
-    Some(Json::List(text.lines().map(event).collect::<Option<_>>()?))
+    // The others are sent about once a second.
+    let is_timed = |line: &&str| line.contains(r#""BOOKMARK""#) && !line.contains("initial-events-end");
+    Some(Json::List(text.lines().filter(|line| !is_timed(line)).map(event).collect::<Option<_>>()?))
 }
 
 fn forget_versions(json: &mut Json) {
