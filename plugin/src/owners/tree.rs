@@ -56,8 +56,8 @@ impl<'a> Walk<'_, 'a> {
                 );
             }
             Some(Value::List(items)) => children.extend(items.iter().zip(0..).map(|(item, index)| {
-                let named = name_among(*item, items, &names);
-                let element = named.or_else(|| name_beside(self.owners.arena, *item, &names));
+                let element = name_among(*item, items, &names);
+                let element = element.or_else(|| name_beside(self.owners.arena, *item, &names));
                 (element.unwrap_or(PathElement::Index(index)), Some(*item))
             })),
             _ => {}
