@@ -38,6 +38,16 @@ pub(crate) fn stored_form<'a>(
         ("v1", "Secret", live) => {
             let stored = with_string_data_in_data(arena, merged);
             prediction.stored.object = stored;
+            let data = |object: Option<Value<'a>>| {
+                object.and_then(|object| object.get(DATA)?.as_map()).unwrap_or_default()
+            };
+            let (old, new) = (data(live), data(Some(stored)));
+            let copied = new.members().iter().filter(|(key, value)| old.get(key) != Some(*value));
+            let copied: Vec<_> = copied.map(|(key, _)| [Field(DATA), Field(key)]).collect();
+            let copied = FieldSet::of_paths(arena, copied.iter().map(|path| Path::new(path)));
+            if merged.get(STRING_DATA).is_some() {
+                prediction.comparison.modified = prediction.comparison.modified.union(arena, copied);
+            }
             let value = |object: Option<Value<'a>>, key| object.and_then(|object| object.at(&[DATA, key]));
             let is_there = |path: &Path<'a>| match path.elements() {
                 [Field(STRING_DATA), Field(key)] => value(Some(stored), key) == value(live, key),

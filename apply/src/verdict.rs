@@ -250,7 +250,10 @@ impl<'a> Comparison<'a> {
                 || Some((ours.find(path)?.to_json(), theirs.find(path).map(|value| value.to_json())));
             let is_owned = owned.contains(path);
             !exact
-                && (!is_owned || values().is_some_and(|(ours, theirs)| is_filled_in(&ours, theirs.as_ref())))
+                && (!is_owned
+                    || values().is_some_and(|(ours, theirs)| {
+                        is_nothing(&ours) || is_filled_in(&ours, theirs.as_ref())
+                    }))
         };
         let changed = comparison.modified.union(self.arena, comparison.removed);
         let changed = if exact { changed.union(self.arena, comparison.added) } else { changed };
@@ -298,6 +301,11 @@ impl<'a> Comparison<'a> {
         }
         if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
     }
+}
+
+/// Whether a server may have its default for the value: where a type never leaves a field out, that is what is not set.
+fn is_nothing(value: &serde_json::Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// The length of a time without fractions of a second and without its zone.

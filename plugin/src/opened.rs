@@ -134,11 +134,7 @@ impl Opened {
         let request = async |live: Option<&LiveObject>| {
             self.apply_without(live.ok_or_else(|| self.is_gone())?, manager, query)
         };
-        let before = Some(live.clone());
-        let written = match dry_run {
-            DryRun::Client => self.writer.write(before, dry_run, request).await?,
-            DryRun::None | DryRun::Server => self.writer.try_out(before, request).await?,
-        };
+        let written = self.writer.try_out(Some(live.clone()), dry_run, request).await?;
         let changes = match &written.outcome {
             Some(Outcome::Stored { object, .. }) => written.other_values(object),
             _ => self.writer.predict(written.write.request.clone(), Some(live)).changes(),

@@ -140,13 +140,16 @@ impl Writer {
         Written { before: before.cloned(), write, outcome: None, warnings: Vec::new() }
     }
 
-    /// Has the server try a write without storing it. Whoever may not do that gets the prediction, as without a cluster.
+    /// Has the server try a write without storing it, unless only the prediction is asked for. Whoever may not do that gets the
+    /// prediction, too.
     pub(crate) async fn try_out(
         &self,
         before: Option<LiveObject>,
+        asked: DryRun,
         mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, Failure>,
     ) -> Result<Written, Failure> {
-        match self.write(before.clone(), DryRun::Server, &mut request).await {
+        let dry_run = if asked == DryRun::Client { DryRun::Client } else { DryRun::Server };
+        match self.write(before.clone(), dry_run, &mut request).await {
             Err(Failure::Cluster(ClusterError::Forbidden { .. })) => {
                 self.write(before, DryRun::Client, request).await
             }

@@ -198,8 +198,8 @@ pub(crate) fn is_zero_value(value: merge::Value<'_>) -> bool {
 pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
     let Some(stored) = stored else { return is_zero(predicted) };
     match (predicted, stored) {
-        // The server's types have no null: it stores nothing, an empty struct, or the default.
-        (Value::Null, _) => true,
+        // A field that an apply empties becomes null, and the server stores that as an empty struct.
+        (Value::Null, stored) => is_zero(stored),
         // Where a type never leaves a list out, an empty one is null.
         (Value::Array(ours), Value::Null) => ours.is_empty(),
         (Value::Object(ours), Value::Object(theirs)) => {

@@ -53,6 +53,9 @@ impl Schemas {
         predicted.changed &= before.as_ref() != Some(&object)
             || live.is_none_or(|live| fields_of_managers(live) != fields_of_managers(&predicted.object));
         object["metadata"]["managedFields"] = owners;
+        if let Some(Ok(live)) = live.filter(|_| !is_custom).map(LiveObject::as_json) {
+            add_nulls(&mut object, live);
+        }
         if let Ok(object) = LiveObject::from_json(object) {
             predicted.object = object;
         }
@@ -95,6 +98,18 @@ fn spelled(mut object: Value, types: &Types, of: &str, is_custom: bool) -> Optio
         object = spell(object, of);
     }
     Some((object, owners))
+}
+
+/// Adds what a server shows as `null`, such as the rules of a role that has none.
+fn add_nulls(object: &mut Value, live: &Value) {
+    let (Value::Object(members), Value::Object(live)) = (object, live) else { return };
+    for (name, live) in live {
+        match members.get_mut(name) {
+            Some(own) => add_nulls(own, live),
+            None if live.is_null() => drop(members.insert(name.clone(), Value::Null)),
+            None => {}
+        }
+    }
 }
 
 /// The entries of `managedFields` in their order, without their times.

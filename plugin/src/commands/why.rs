@@ -107,8 +107,9 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
         (report, owned.to_string())
     };
     let query: FieldQuery = owned.parse()?;
-    for owner in report.owners.clone() {
-        report.if_dropped.push(dropped(&opened, &owner, &query, &report.owners).await?);
+    for (place, owner) in report.owners.iter().enumerate() {
+        let asked = if place < MOST_ASKED { DryRun::Server } else { DryRun::Client };
+        report.if_dropped.push(dropped(&opened, owner, &query, &report.owners, asked).await?);
     }
     args.output.output.print(terminal, &report, |terminal| write(&report, terminal))?;
     Ok(Exit::Done)
@@ -139,12 +140,16 @@ fn at(owner: &Manager) -> String {
     owner.time.as_ref().map(|time| format!(" at {time}")).unwrap_or_default()
 }
 
+/// For so many owners the server is asked; of others it is predicted.
+const MOST_ASKED: usize = 8;
+
 /// What happens if this owner drops the field.
 async fn dropped(
     opened: &Opened,
     owner: &Manager,
     query: &FieldQuery,
     owners: &[Manager],
+    asked: DryRun,
 ) -> Result<Dropped, Failure> {
     let manager = owner.label();
     if !owner.applies() {
@@ -160,7 +165,8 @@ async fn dropped(
         }
         Err(failure) => return Err(failure),
     };
-    let written = opened.writer.try_out(Some(opened.live.clone()), async |_| Ok(request.clone())).await?;
+    let before = Some(opened.live.clone());
+    let written = opened.writer.try_out(before, asked, async |_| Ok(request.clone())).await?;
     let confirmed = written.outcome.is_some();
     let Some(after) = written.after() else {
         let why =

@@ -244,9 +244,7 @@ impl<'a> Values<'a> {
     fn of(owners: &Owners<'a>, secrecy: Secrecy) -> Self {
         // Of several items with one key it is the first.
         let fields = owners.every_path().into_iter().rev();
-        // To a server, `null` is nothing.
-        let fields = fields.filter_map(|(path, value)| Some((path, value.filter(|value| !value.is_null())?)));
-        let fields = fields.map(|(path, value)| (path.to_string(), (path, value)));
+        let fields = fields.filter_map(|(path, value)| Some((path.to_string(), (path, value?))));
         Self { fields: fields.collect(), secrecy }
     }
 
