@@ -43,8 +43,8 @@ pub(crate) fn stored_form<'a>(
             };
             let (old, new) = (data(live), data(Some(stored)));
             let copied = new.members().iter().filter(|(key, value)| old.get(key) != Some(*value));
-            let copied: Vec<_> = copied.map(|(key, _)| [Field(DATA), Field(key)]).collect();
-            let copied = FieldSet::of_paths(arena, copied.iter().map(|path| Path::new(path)));
+            let copied = copied.map(|(key, _)| Path::new(arena.list([Field(DATA), Field(key)])));
+            let copied = FieldSet::of_paths(arena, copied);
             if merged.get(STRING_DATA).is_some() {
                 prediction.comparison.modified = prediction.comparison.modified.union(arena, copied);
             }
