@@ -96,7 +96,8 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let report = written.report(DryRun::Client);
         // The server checks conflicts first: only without them it says what else is wrong.
         let forced = async |live: Option<&LiveObject>| Ok(intent.request(live, manager, true));
-        let forced = writer.try_out(intent.live.clone(), forced).await?.report(DryRun::Client);
+        let forced =
+            writer.try_out(intent.live.clone(), DryRun::Server, forced).await?.report(DryRun::Client);
         let message = if forced.is_refused() {
             forced.message
         } else {

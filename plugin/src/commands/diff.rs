@@ -52,7 +52,11 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
         let live = intent.live.as_ref();
         let plain = writer.predict(intent.request(live, manager, false), live);
         let forced =
-            writer.try_out(intent.live.clone(), async |live| Ok(intent.request(live, manager, true))).await?;
+            writer
+                .try_out(intent.live.clone(), DryRun::Server, async |live| {
+                    Ok(intent.request(live, manager, true))
+                })
+                .await?;
         texts.push(text(&intent.target, live, &forced)?);
         let (plain, forced) = (plain.report(DryRun::Client), forced.report(DryRun::Client));
         reports.push(if forced.is_refused() {
