@@ -38,19 +38,15 @@ pub(crate) fn stored_form<'a>(
         ("v1", "Secret", live) => {
             let stored = with_string_data_in_data(arena, merged);
             prediction.stored.object = stored;
-            let data = |object: Option<Value<'a>>| {
-                object.and_then(|object| object.get(DATA)?.as_map()).unwrap_or_default()
-            };
-            let (old, new) = (data(live), data(Some(stored)));
-            let copied = new.members().iter().filter(|(key, value)| old.get(key) != Some(*value));
+            let value = |object: Option<Value<'a>>, key| object.and_then(|object| object.at(&[DATA, key]));
+            let changes = |key| value(Some(stored), key) != value(live, key);
+            let texts = merged.get(STRING_DATA).and_then(|texts| texts.as_map()).unwrap_or_default();
+            let copied = texts.members().iter().filter(|(key, _)| changes(key));
             let copied = copied.map(|(key, _)| Path::new(arena.list([Field(DATA), Field(key)])));
             let copied = FieldSet::of_paths(arena, copied);
-            if merged.get(STRING_DATA).is_some() {
-                prediction.comparison.modified = prediction.comparison.modified.union(arena, copied);
-            }
-            let value = |object: Option<Value<'a>>, key| object.and_then(|object| object.at(&[DATA, key]));
+            prediction.comparison.modified = prediction.comparison.modified.union(arena, copied);
             let is_there = |path: &Path<'a>| match path.elements() {
-                [Field(STRING_DATA), Field(key)] => value(Some(stored), key) == value(live, key),
+                [Field(STRING_DATA), Field(key)] => !changes(key),
                 _ => false,
             };
             let added = prediction.comparison.added.leaves(arena).paths(arena);

@@ -137,7 +137,9 @@ impl Opened {
         let written = self.writer.try_out(Some(live.clone()), dry_run, request).await?;
         let changes = match &written.outcome {
             Some(Outcome::Stored { object, .. }) => written.other_values(object),
-            _ => self.writer.predict(written.write.request.clone(), Some(live)).changes(),
+            None => written.changes(),
+            // A refusal says nothing of values.
+            Some(_) => self.writer.predict(written.write.request.clone(), Some(live)).changes(),
         };
         let mut lost = lost(changes);
         let is_uncertain = match (&written.outcome, &written.write.forecast) {

@@ -285,9 +285,7 @@ impl Written {
 
     /// What it does to single fields.
     pub(crate) fn changes(&self) -> Vec<Change> {
-        let secrecy = Secrecy::of(&self.write.request.target.resource);
-        let before = self.before.as_ref();
-        let change = Changing { before, manager: self.write.request.manager(), secrecy };
+        let change = self.changing();
         match (&self.outcome, &self.write.forecast) {
             (Some(Outcome::Stored { changed: false, .. }), _) => Vec::new(),
             // A dry run confirms no effects, but shows the object.
@@ -305,9 +303,12 @@ impl Written {
 
     /// The values that the object had before and that are others, or gone, in another state of it, whoever changed them.
     pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<Change> {
+        self.changing().other_values(after)
+    }
+
+    fn changing(&self) -> Changing<'_> {
         let secrecy = Secrecy::of(&self.write.request.target.resource);
-        let change = Changing { before: self.before.as_ref(), manager: None, secrecy };
-        change.other_values(after)
+        Changing { before: self.before.as_ref(), manager: self.write.request.manager(), secrecy }
     }
 
     /// What became of it, for programs.

@@ -163,13 +163,14 @@ pub(super) fn smallest(target: &Target) -> Json {
 /// The part of a value that a set has; nothing if the value has nothing of it.
 fn part(value: Value<'_>, fields: FieldSet<'_>, all: FieldSet<'_>, which: Keys) -> Option<Json> {
     let [branches, all] = [fields, all].map(|set| set.branches().collect::<Vec<_>>());
-    let all_below =
-        |element: &PathElement<'_>| named(&all, element).map(|branch| branch.below).unwrap_or_default();
+    let all_below = |element: &PathElement<'_>| {
+        Branch::find(&all, element).map(|branch| branch.below).unwrap_or_default()
+    };
     match value {
         Value::Map(map) => {
             let member = |(name, value): &(&str, Value<'_>)| {
                 let element = PathElement::Field(name);
-                let found = named(&branches, &element)?;
+                let found = Branch::find(&branches, &element)?;
                 Some(((*name).to_owned(), below(*value, *found, all_below(&element), which)?))
             };
             let members: Map<_, _> = map.members().iter().filter_map(member).collect();
@@ -216,12 +217,6 @@ fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>, which: Keys) ->
     })
 }
 
-/// The branch of an element; branches are sorted.
-fn named<'b, 'a>(branches: &'b [Branch<'a>], element: &PathElement<'_>) -> Option<&'b Branch<'a>> {
-    let at = branches.binary_search_by(|branch| branch.element.cmp(element)).ok()?;
-    branches.get(at)
-}
-
 /// The names of the keys that name items, by which of them an item may be looked up.
 fn key_names<'a>(branches: &[Branch<'a>]) -> BTreeSet<Vec<&'a str>> {
     let names = |branch: &Branch<'a>| match branch.element {
@@ -245,14 +240,14 @@ fn branch_of<'b, 'a>(
     key_names: &BTreeSet<Vec<&str>>,
 ) -> Option<&'b Branch<'a>> {
     if item.as_map().is_none() {
-        return named(branches, &PathElement::Value(item));
+        return Branch::find(branches, &PathElement::Value(item));
     }
     let mut leaves_out = false;
     for names in key_names {
         let keys: Vec<_> = names.iter().filter_map(|name| Some((*name, item.get(name)?))).collect();
         if keys.len() < names.len() {
             leaves_out = true;
-        } else if let Some(found) = named(branches, &PathElement::Key(&keys)) {
+        } else if let Some(found) = Branch::find(branches, &PathElement::Key(&keys)) {
             return Some(found);
         }
     }

@@ -29,6 +29,14 @@ pub struct Branch<'a> {
     pub below: FieldSet<'a>,
 }
 
+impl Branch<'_> {
+    /// The one with this element among all [branches](FieldSet::branches) of a set.
+    pub fn find<'b>(branches: &'b [Self], element: &PathElement<'_>) -> Option<&'b Self> {
+        let at = branches.binary_search_by(|branch| branch.element.cmp(element)).ok()?;
+        branches.get(at)
+    }
+}
+
 /// A node of the tree. Is a member, or has nodes below it, or both; never neither.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'a> {

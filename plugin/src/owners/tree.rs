@@ -73,7 +73,6 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The branches of a set are sorted.
     fn child(
         &mut self,
         element: PathElement<'a>,
@@ -82,8 +81,7 @@ impl<'a> Walk<'_, 'a> {
     ) {
         let (mut owners, mut below) = (Vec::new(), Vec::new());
         for (position, branches) in sets {
-            let found = branches.binary_search_by(|branch| branch.element.cmp(&element));
-            let Some(branch) = found.ok().and_then(|at| branches.get(at)) else { continue };
+            let Some(branch) = Branch::find(branches, &element) else { continue };
             if branch.is_member {
                 owners.push(*position);
             }

@@ -19,6 +19,12 @@ pub(crate) fn is_within(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
+/// The texts that a path is or leads into, its own last. Among them are some that are no path, where a name has a point.
+pub(crate) fn this_and_above(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.char_indices().skip(1).filter(|(_, letter)| matches!(letter, '.' | '['));
+    ends.map(|(end, _)| end).chain([path.len()]).map(|end| &path[..end])
+}
+
 /// Fails if a field says which object, or which item of a list, is meant: nobody can stop to apply that alone.
 pub(crate) fn check_droppable(path: Path<'_>) -> Result<(), PathError> {
     let is_name = match path.elements() {

@@ -268,16 +268,14 @@ fn walk<'a>(
         Some(Value::List(items)) => (0..items.len()).filter_map(|index| here.at(arena, index)).collect(),
         _ => Vec::new(),
     };
-    // They are sorted.
     let owned: Vec<_> = here.owned.branches().collect();
     let known: BTreeSet<_> = elements.iter().copied().collect();
     elements.extend(owned.iter().map(|branch| branch.element).filter(|element| !known.contains(element)));
     for element in elements {
         above.push(element);
         if !is_of_the_server(above) {
-            let at = owned.binary_search_by(|branch| branch.element.cmp(&element));
-            let owned = at.ok().and_then(|at| owned.get(at)).map(|branch| branch.below);
-            walk(arena, Here { value: here.part(&element), owned: owned.unwrap_or_default() }, above, found);
+            let owned = Branch::find(&owned, &element).map(|branch| branch.below).unwrap_or_default();
+            walk(arena, Here { value: here.part(&element), owned }, above, found);
         }
         above.pop();
     }

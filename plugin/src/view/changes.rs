@@ -1,6 +1,6 @@
 //! What a write does to single fields, one row each.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use anstyle::Style;
 use baton_apply::{Conflicts, Effects, FieldPath, LiveObject};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Cell, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, shown};
 use crate::{
     owners::{Owners, fields, label, moves},
-    path::is_within,
+    path::this_and_above,
 };
 
 /// What happens to a field.
@@ -137,16 +137,11 @@ impl Changing<'_> {
 
     /// The fields that the writer comes to own as well, or that nobody owned.
     fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
-        let known: BTreeSet<&str> = known.iter().map(|change| change.path.as_str()).collect();
-        // Whether it is one of them or below.
-        let is_known = |path: &str| {
-            let ends = path.char_indices().skip(1).filter(|(_, letter)| matches!(letter, '.' | '['));
-            ends.map(|(end, _)| end).chain([path.len()]).any(|end| known.contains(&path[..end]))
-        };
+        let known: HashSet<&str> = known.iter().map(|change| change.path.as_str()).collect();
         let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
             one.gained.iter().any(|manager| Some(manager.name.as_str()) == self.manager)
                 && !one.has_fields
-                && !is_known(&one.path)
+                && !this_and_above(&one.path).any(|path| known.contains(path))
         });
         let shared = gained.map(|one| Change {
             path: one.path,
@@ -212,18 +207,18 @@ fn values_in(owners: &Owners<'_>, parts: &[FieldPath]) -> Vec<FieldPath> {
     if parts.is_empty() {
         return Vec::new();
     }
-    let fields = values(owners);
-    let by_text: BTreeMap<&str, usize> = fields.iter().map(FieldPath::as_str).zip(0..).collect();
-    let values = parts.iter().flat_map(|part| {
-        let part_and_later = by_text.range(part.as_str()..);
-        let longer = part_and_later.take_while(|(path, _)| path.starts_with(part.as_str()));
-        let mut within: Vec<_> = longer.filter(|(path, _)| is_within(path, part.as_str())).collect();
-        within.sort_by_key(|(_, place)| **place);
-        if within.is_empty() {
-            vec![part.clone()]
-        } else {
-            within.into_iter().filter_map(|(_, place)| fields.get(*place).cloned()).collect()
+    let mut by_part: HashMap<&str, Vec<FieldPath>> = HashMap::new();
+    by_part.extend(parts.iter().map(|part| (part.as_str(), Vec::new())));
+    for field in values(owners) {
+        for path in this_and_above(field.as_str()) {
+            if let Some(within) = by_part.get_mut(path) {
+                within.push(field.clone());
+            }
         }
+    }
+    let values = parts.iter().flat_map(|part| match by_part.remove(part.as_str()) {
+        Some(within) if !within.is_empty() => within,
+        _ => vec![part.clone()],
     });
     values.collect()
 }
