@@ -1,23 +1,22 @@
 //! The Baton operator: turns a `Workload` into its children by server-side apply, and owns exactly what it set.
 //!
-//! The loop is *observe → decide → act → report*:
+//! [`reconcile`] is the loop: each pass *observes, decides, acts and reports*.
 //!
-//! - `observe` gathers what is there, in caches that watches feed;
-//! - [`decide`] is the thinking, as pure functions and machines without I/O: from a [snapshot](decide::snapshot) to the next
+//! - `observe` has the caches of Workloads and children, fed by watches;
+//! - [`decide`] plans the writes, as pure functions and state machines without I/O: from a [snapshot](decide::snapshot) to the next
 //!   [steps](decide::plan), with [who owns `spec.replicas`](decide::replicas) and [the intent of a child](decide::intent), and the
 //!   [course](decide::course) of a pass;
-//! - [`act`] runs a course against the API server, or rehearses it, and remembers the [pace](act::pace);
-//! - [`report`] puts what came of it into the Workload's status and into Events.
+//! - [`reconcile`] acts: it runs a course against the API server, or rehearses it, and sets the [pace](reconcile::pace);
+//! - [`report`] makes the Workload's status and the Events of a pass.
 //!
 //! Each write is predicted, guarded and compared by [`baton_apply`].
 //!
-//! Nothing is remembered between two passes that a decision depends on: who owns a field is read from `managedFields` every
-//! time, so a crash anywhere loses nothing.
+//! No ownership is remembered between two passes: who owns a field is read from `managedFields` every time, so a crash anywhere loses
+//! nothing. What is known to change nothing is remembered, and may be lost.
 //!
-//! [`process`] is what stands around the loop: command line, start and end, election, self-check. Nothing here knows it.
+//! [`process`] has all that is around the loop: command line, start and end, election, self-check. No other room imports it.
 //! [`metrics`] counts what happens.
 
-pub mod act;
 pub mod causes;
 pub mod clock;
 mod cut;
@@ -27,6 +26,7 @@ mod lock;
 pub mod metrics;
 pub mod observe;
 pub mod process;
+pub mod reconcile;
 pub mod report;
 
 /// Baton's field manager, for children and for status, always.
@@ -40,20 +40,25 @@ pub const HANDOVER_MANAGER: &str = "handover-to-hpa";
 mod tests {
     use std::{fs, path::Path};
 
-    /// Each room with those that it may know. `process` stands around the loop and may know all.
+    /// Each room with those that it may import. `process` may import all.
     const ROOMS: [(&str, &[&str]); 5] = [
         ("decide", &[]),
         ("observe", &["decide"]),
         ("report", &["decide"]),
         ("metrics", &["decide"]),
-        ("act", &["decide", "metrics", "observe", "report"]),
+        ("reconcile", &["decide", "metrics", "observe", "report"]),
     ];
 
-    /// The room's sources, one after the other and without spaces.
-    fn sources(folder: &Path) -> String {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let text = |path| fs::read_to_string(path).unwrap().split_whitespace().collect();
-        entries.map(|path| if path.is_dir() { sources(&path) } else { text(path) }).collect()
+    /// The sources of a room, one after the other and without spaces: of its folder, and of a file beside it with its name.
+    fn sources(room: &Path) -> String {
+        let file: String = fs::read_to_string(room.with_extension("rs")).unwrap_or_default();
+        let entries = fs::read_dir(room).into_iter().flatten().map(|entry| entry.unwrap().path());
+        let inside = entries.map(|path| if path.is_dir() { sources(&path) } else { text(&path) });
+        file.split_whitespace().map(str::to_owned).chain(inside).collect()
+    }
+
+    fn text(path: &Path) -> String {
+        fs::read_to_string(path).unwrap().split_whitespace().collect()
     }
 
     /// Whether something of the room is named, by itself or in a group of imports.
@@ -68,7 +73,7 @@ mod tests {
     fn each_room_knows_those_below_it_alone() {
         for (room, may_know) in ROOMS {
             let source = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room));
-            for other in ["act", "decide", "metrics", "observe", "process", "report"] {
+            for other in ["decide", "metrics", "observe", "process", "reconcile", "report"] {
                 let is_allowed = other == room || may_know.contains(&other);
                 assert!(is_allowed || !names(&source, other), "{room} may not know {other}");
                 assert!(

@@ -1,7 +1,7 @@
 //! The course of one pass: what to read, what to write, and what to make of each response. The one machine behind every write.
 //!
 //! It has no I/O and no clock. A driver asks for the [next](Course::next) thing to do, does it, and passes on how it ended. There
-//! are three drivers: `act::enforce` with the API server, [`rehearse`](super::rehearsal::rehearse) with the forecasts themselves,
+//! are three drivers: `reconcile::enforce` with the API server, [`rehearse`](super::rehearsal::rehearse) with the forecasts themselves,
 //! and the model checker of the tests with a model of the server. How long something is left alone is decided elsewhere.
 
 use std::{

@@ -28,16 +28,16 @@ use super::{
     signals::{Shutdown, Signals},
 };
 use crate::{
-    act::{
-        Context, Turns,
-        pace::{Pace, WriteRate},
-        queue::Queue,
-    },
     causes::with_causes,
     clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
     observe::{CrdProblem, Scope, Stores, Streams, WorkloadCrd, watch},
+    reconcile::{
+        Context, Turns,
+        pace::{Pace, WriteRate},
+        queue::Queue,
+    },
 };
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs

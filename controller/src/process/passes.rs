@@ -1,4 +1,4 @@
-//! The loop: starts a pass for each Workload when the [queue](crate::act::queue::Queue) says so.
+//! The loop: starts a pass for each Workload when the [queue](crate::reconcile::queue::Queue) says so.
 //!
 //! kube's `Controller` takes what is due by time alone, and looks at each pass that it has begun at each step. So it can't be fair to
 //! namespaces: passes that wait for their turn inside of it cost the square of their number.
@@ -18,16 +18,16 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::{Instrument as _, info_span, instrument::WithSubscriber as _, warn};
 
 use crate::{
-    act::{
-        Context,
-        pace::{Key, WorkloadPace},
-        reconcile,
-    },
     causes::with_causes,
     clock::now,
     metrics::ReconcileOutcome,
     observe::WatchedWorkload,
     process::election::{Suspect, Suspects},
+    reconcile::{
+        Context,
+        pace::{Key, WorkloadPace},
+        reconcile,
+    },
     report::put_last_event,
 };
 

@@ -15,8 +15,14 @@ const MOMENT: Duration = Duration::from_millis(250);
 /// How long Baton may be busy. If it never comes to rest, its writes show that.
 const BUSY: Duration = Duration::from_secs(10);
 /// Logs every mismatch, not only the first of its kind; and avoids a resync.
-const ARGS: [&str; 6] =
-    ["--log-format", "json", "--log", "info,baton_controller::act::observer=debug", "--resync", "1000h"];
+const ARGS: [&str; 6] = [
+    "--log-format",
+    "json",
+    "--log",
+    "info,baton_controller::reconcile::observer=debug",
+    "--resync",
+    "1000h",
+];
 
 /// A namespace of its own, with an operator of its own.
 pub struct Local {

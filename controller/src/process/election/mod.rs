@@ -377,7 +377,7 @@ mod tests {
     use tower::Service;
 
     use super::*;
-    use crate::{act::Turns, clock::Clock};
+    use crate::{clock::Clock, reconcile::Turns};
 
     /// An API server without a Lease, that stores what it gets; counts the writes.
     #[derive(Clone)]

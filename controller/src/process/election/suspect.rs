@@ -14,9 +14,9 @@ use std::{
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
-    act::{Turn, Turns, pace::Key},
     clock::now,
     lock::lock,
+    reconcile::{Turn, Turns, pace::Key},
 };
 
 /// How often the thread that renews the Lease looks at the turn under way, while there are passes.

@@ -1,4 +1,12 @@
-//! One pass of the loop for one Workload: observe → decide → act → report.
+//! The loop: one pass for one Workload observes, decides, acts and reports.
+
+mod context;
+mod enforce;
+mod observer;
+pub mod pace;
+mod preview;
+pub mod queue;
+mod turn;
 
 use std::{
     sync::Arc,
@@ -11,8 +19,11 @@ use kube::{Resource, ResourceExt, runtime::events::Event};
 use serde_json::json;
 use tracing::warn;
 
-use super::{
+pub(crate) use self::{
     context::Context,
+    turn::{Turn, Turns},
+};
+use self::{
     enforce::{Enforced, enforce},
     pace::{News, PassEnd, Rest, Seen, WorkloadPace},
     preview::preview,
