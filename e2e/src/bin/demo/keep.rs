@@ -10,13 +10,13 @@ use baton_testbed::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
+    demo::{Demo, Ground},
     print,
-    stage::{Ground, Stage},
 };
 
 /// Releases everything that would end with this program. A server inside this program runs until Ctrl-C.
-pub(crate) async fn keep(stage: Stage) -> anyhow::Result<()> {
-    let Stage { namespace, ground, .. } = stage;
+pub(crate) async fn keep(demo: Demo) -> anyhow::Result<()> {
+    let Demo { namespace, ground, .. } = demo;
     let name = namespace.name().to_owned();
     match ground {
         Ground::Played { operator: _operator, cluster: Cluster::InProcess(server) } => {

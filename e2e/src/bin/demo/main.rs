@@ -3,8 +3,9 @@
 //! The exit code is 0 only if every printed claim was checked against the API server and holds. All that it starts ends with it,
 //! also on Ctrl-C: the processes watch their parent. With `--keep` they stay.
 
-mod acts;
+mod chapters;
 mod claims;
+mod demo;
 mod get;
 mod keep;
 mod manifests;
@@ -12,14 +13,13 @@ mod ownership;
 mod print;
 mod recorder;
 mod replicas;
-mod stage;
 
 use std::{process::ExitCode, time::Instant};
 
 use clap::Parser;
 use tokio::runtime::Builder;
 
-use crate::{claims::Claims, stage::Stage};
+use crate::{claims::Claims, demo::Demo};
 
 /// Show how Baton owns only the fields that it applies, and how it hands spec.replicas to an autoscaler and back. Runs on an API
 /// server in this process, and needs nothing else.
@@ -50,7 +50,7 @@ struct GroundArgs {
     node: bool,
 }
 
-/// Where the story is played.
+/// Where the demo runs.
 #[derive(Clone, Copy, Debug)]
 enum GroundKind {
     InProcess,
@@ -84,31 +84,31 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> anyhow::Result<()> {
     let GroundKind::InProcess = args.ground_kind() else {
-        return Builder::new_multi_thread().enable_all().build()?.block_on(play_all(args));
+        return Builder::new_multi_thread().enable_all().build()?.block_on(show_all(args));
     };
     // If all runs in this process, no wait takes time: the time advances as soon as all tasks wait.
-    Builder::new_current_thread().enable_all().start_paused(true).build()?.block_on(play_all(args))
+    Builder::new_current_thread().enable_all().start_paused(true).build()?.block_on(show_all(args))
 }
 
-async fn play_all(args: &Args) -> anyhow::Result<()> {
+async fn show_all(args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut claims = Claims::default();
-    let stage = match args.ground_kind() {
+    let demo = match args.ground_kind() {
         GroundKind::InProcess => {
-            acts::install::play(acts::in_process::play(&mut claims).await?, &mut claims).await?
+            chapters::install::show(chapters::in_process::show(&mut claims).await?, &mut claims).await?
         }
         GroundKind::ControlPlane => {
-            acts::install::play(acts::cluster::play(&mut claims).await?, &mut claims).await?
+            chapters::install::show(chapters::cluster::show(&mut claims).await?, &mut claims).await?
         }
-        GroundKind::Node => acts::node::play(&mut claims).await?,
+        GroundKind::Node => chapters::node::show(&mut claims).await?,
     };
-    let outcome = play(&stage, &mut claims).await;
+    let outcome = show(&demo, &mut claims).await;
     match &outcome {
-        Ok(()) => acts::summary::play(&claims, began.elapsed(), args),
-        Err(_) => print::log("The operator's last lines", &stage.log_tail(LAST_LINES).await),
+        Ok(()) => chapters::summary::show(&claims, began.elapsed(), args),
+        Err(_) => print::log("The operator's last lines", &demo.log_tail(LAST_LINES).await),
     }
     if args.keep {
-        keep::keep(stage).await?;
+        keep::keep(demo).await?;
     }
     outcome
 }
@@ -116,14 +116,14 @@ async fn play_all(args: &Args) -> anyhow::Result<()> {
 /// How many lines of the operator's log are shown after a failure.
 const LAST_LINES: usize = 20;
 
-/// The acts with the operator.
-async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    acts::install::apply_workload(stage, claims).await?;
-    acts::children::play(stage, claims).await?;
-    acts::handover::play(stage, claims).await?;
-    acts::edit::play(stage, claims).await?;
-    acts::sidecar::play(stage, claims).await?;
-    acts::way_back::play(stage, claims).await?;
-    acts::adoption::play(stage, claims).await?;
-    acts::foresight::play(stage, claims).await
+/// The chapters with the operator.
+async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
+    chapters::install::apply_workload(demo, claims).await?;
+    chapters::children::show(demo, claims).await?;
+    chapters::handover::show(demo, claims).await?;
+    chapters::edit::show(demo, claims).await?;
+    chapters::sidecar::show(demo, claims).await?;
+    chapters::way_back::show(demo, claims).await?;
+    chapters::adoption::show(demo, claims).await?;
+    chapters::foresight::show(demo, claims).await
 }

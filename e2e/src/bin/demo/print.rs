@@ -43,7 +43,7 @@ fn put(line: impl Display) {
     }
 }
 
-/// The title of an act, with its number.
+/// The title of a chapter, with its number.
 pub(crate) fn heading(number: usize, title: &str) {
     let title = format!("{number}  {title}");
     let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 1));

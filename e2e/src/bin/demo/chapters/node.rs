@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     claims::Claims,
+    demo::{Demo, Ground, NAME},
     get::get,
     print,
-    stage::{Ground, NAME, Stage},
 };
 
 /// The version that Baton's image is labelled with.
@@ -31,7 +31,7 @@ const WEB_SERVERS: [&str; 3] =
 const SIDECAR: &str = "docker.io/library/envoy:1.36";
 
 /// The cluster comes up, and Baton in it.
-pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
+pub(crate) async fn show(claims: &mut Claims) -> anyhow::Result<Demo> {
     print::text(
         "This demo runs on a real node with its control plane. The first run compiles them with Go, which takes minutes.",
     );
@@ -61,12 +61,12 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     let namespace = node.cluster().namespace("demo").await?;
     print::gap();
     permissions(&client, USER, claims).await?;
-    Ok(Stage { namespace, client, ground: Ground::Real(node) })
+    Ok(Demo { namespace, client, ground: Ground::Real(node) })
 }
 
 /// Claims that each of the Workload's three pods responds through its Service.
-pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> anyhow::Result<()> {
-    let services: Api<Service> = Api::namespaced(stage.client.clone(), stage.namespace.name());
+pub(super) async fn serves(demo: &Demo, node: &Node, claims: &mut Claims) -> anyhow::Result<()> {
+    let services: Api<Service> = Api::namespaced(demo.client.clone(), demo.namespace.name());
     let address = services.get(NAME).await?.spec.and_then(|spec| spec.cluster_ip);
     let address: SocketAddr = format!("{}:80", address.context("the Service has no address")?).parse()?;
     let responded = async || -> anyhow::Result<BTreeSet<String>> {

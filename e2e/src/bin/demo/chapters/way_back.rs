@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     claims::Claims,
+    demo::{Demo, NAME},
     manifests, print,
     replicas::{self, ready},
-    stage::{NAME, Stage},
 };
 
-pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(7, "Baton takes the replica count back");
     print::text(
         "The Workload asks for six pods and no autoscaler. Baton deletes its autoscaler and applies the live count. Once Baton owns \
@@ -23,8 +23,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let change = manifests::autoscaling_off();
     print::code(&change.shown);
-    let mut recorder = stage.record(NAME).await?;
-    stage.apply_workload(&change.manifest).await?;
+    let mut recorder = demo.record(NAME).await?;
+    demo.apply_workload(&change.manifest).await?;
     recorder
         .until("six replicas of Baton's own", |live| {
             Replicas::of(live).count == 6 && Replicas::of(live).owners.describe() == "baton"
@@ -42,17 +42,17 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         &steps,
     )?;
     never_fell(seen, claims)?;
-    stage.settled(6).await?;
-    let children = stage.all_children().await?;
+    demo.settled(6).await?;
+    let children = demo.all_children().await?;
     let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
     let wanted = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
     claims.equal("the HorizontalPodAutoscaler is gone", &kinds, &wanted)?;
     one_entry_each(&children, claims)?;
-    let deployment = stage.deployment().await?;
+    let deployment = demo.deployment().await?;
     claims.equal(
         "the sidecar of the mesh is still there",
         &containers::names(&deployment),
         &["app", "proxy"],
     )?;
-    stage.show_workload().await
+    demo.show_workload().await
 }

@@ -8,13 +8,13 @@ use kube::Client;
 use super::node;
 use crate::{
     claims::Claims,
+    demo::{Demo, Ground},
     manifests::WEB,
     print,
     replicas::ready,
-    stage::{Ground, Stage},
 };
 
-pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Result<Stage> {
+pub(crate) async fn show(cluster: Cluster, claims: &mut Claims) -> anyhow::Result<Demo> {
     print::heading(2, "Baton, and a Workload");
     let how = match &cluster {
         Cluster::Real(_) => "as `baton run`, a process with a token of its own ServiceAccount",
@@ -37,7 +37,7 @@ pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Resul
 
     print::gap();
     permissions(&client, operator.user(), claims).await?;
-    Ok(Stage { namespace, client, ground: Ground::Played { operator, cluster } })
+    Ok(Demo { namespace, client, ground: Ground::Played { operator, cluster } })
 }
 
 /// Claims that Baton has its permissions, and not all.
@@ -54,17 +54,17 @@ pub(super) async fn permissions(client: &Client, user: &str, claims: &mut Claims
     Ok(claims.equal(&claim, &may(client, user, what("get", "", "secrets")).await?, &false)?)
 }
 
-/// The second half of the act: a user applies a Workload.
-pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+/// The second half of the chapter: a user applies a Workload.
+pub(crate) async fn apply_workload(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::text("A user applies this Workload:");
     print::code(WEB);
-    stage.apply_workload(WEB).await?;
-    stage.settled(3).await?;
+    demo.apply_workload(WEB).await?;
+    demo.settled(3).await?;
     print::gap();
-    let pods = ready(&stage.deployment().await?);
+    let pods = ready(&demo.deployment().await?);
     claims.equal("the Workload is Ready, and its Deployment has three ready pods", &pods, &3)?;
-    if let Ground::Real(node) = &stage.ground {
-        node::serves(stage, node, claims).await?;
+    if let Ground::Real(node) = &demo.ground {
+        node::serves(demo, node, claims).await?;
     }
-    stage.show_workload().await
+    demo.show_workload().await
 }

@@ -7,24 +7,24 @@ use serde_json::json;
 
 use crate::{
     claims::Claims,
+    demo::{Demo, NAME},
     manifests::SIDECAR,
     ownership, print,
     recorder::changes,
-    stage::{NAME, Stage},
 };
 
 /// How often Baton writes the Deployment, with the sidecar in it.
 const ROUNDS: i32 = 5;
 
-pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(6, "Baton leaves the sidecar of another manager alone");
     print::text(
         "Another tool, here a service mesh, applies its own container to the Deployment. An operator that sends the whole object \
          would remove it with its next write. Baton doesn't own that container, so it stays.",
     );
     print::code(&format!("$ kubectl apply --server-side --field-manager mesh -f -\n{SIDECAR}"));
-    stage.apply_deployment("mesh", SIDECAR).await?;
-    let mut recorder = stage.record(NAME).await?;
+    demo.apply_deployment("mesh", SIDECAR).await?;
+    let mut recorder = demo.record(NAME).await?;
 
     print::text("Then the Workload changes five times, and Baton writes the Deployment each time:");
     print::code(
@@ -35,11 +35,11 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     for round in 1..=ROUNDS {
         let patch = json!({"spec": {"rollout": {"revisionHistoryLimit": round}}});
-        stage.patch_workload(Patch::Merge(patch)).await?;
+        demo.patch_workload(Patch::Merge(patch)).await?;
         let what = format!("Baton's write {round} of the Deployment");
         recorder.until(&what, |live| history_limit(live) == Some(round)).await?;
     }
-    let deployment = stage.deployment().await?;
+    let deployment = demo.deployment().await?;
     print::table(&format!("Deployment {NAME}"), &ownership::table(&deployment));
 
     print::gap();
@@ -54,7 +54,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         &owners,
         &[["baton (Apply)"], ["mesh (Apply)"]],
     )?;
-    stage.settled(5).await
+    demo.settled(5).await
 }
 
 /// The field that changes with the Workload. It doesn't change the pods.

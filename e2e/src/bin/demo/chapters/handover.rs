@@ -6,13 +6,13 @@ use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 use super::children::one_entry_each;
 use crate::{
     claims::Claims,
+    demo::{Demo, NAME},
     manifests, print,
     recorder::changes,
     replicas::{self, first_fall, ready},
-    stage::{NAME, Stage},
 };
 
-pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(4, "The replica count is handed to an autoscaler");
     print::text(
         "If an operator stops applying spec.replicas and no one else owns the field, the API server resets it to 1. So Baton first \
@@ -21,8 +21,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let change = manifests::autoscaling_on();
     print::code(&change.shown);
-    let mut recorder = stage.record(NAME).await?;
-    stage.apply_workload(&change.manifest).await?;
+    let mut recorder = demo.record(NAME).await?;
+    demo.apply_workload(&change.manifest).await?;
     recorder
         .until("the autoscaler to own a count of five", |live| Replicas::of(live).count == 5 && scaled(live))
         .await?;
@@ -34,12 +34,12 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let steps = ["baton", "handover-to-hpa, baton", "handover-to-hpa", "kube-controller-manager (scale)"];
     claims.equal("the field went from Baton to handover-to-hpa to the autoscaler", &owners(seen), &steps)?;
     never_fell(seen, claims)?;
-    stage.settled(5).await?;
-    let children = stage.all_children().await?;
+    demo.settled(5).await?;
+    let children = demo.all_children().await?;
     let kinds = children.iter().map(|(kind, _)| *kind).collect::<Vec<_>>();
     claims.equal("the HorizontalPodAutoscaler is the fourth child", &kinds, &ChildKind::ALL)?;
     one_entry_each(&children, claims)?;
-    stage.show_workload().await
+    demo.show_workload().await
 }
 
 /// The owners of the field after each change.

@@ -1,4 +1,4 @@
-//! The acts of the demo, one file each. An act announces what is about to happen, makes it happen, shows what was seen, and
+//! The chapters of the demo, one file each. A chapter announces what is about to happen, makes it happen, shows what was seen, and
 //! checks its claims.
 
 pub(crate) mod adoption;

@@ -12,7 +12,7 @@ use crate::{claims::Claims, print};
 /// How long pods take to be ready, so that a rollout takes time.
 const START_OF_A_POD: Duration = Duration::from_secs(3);
 
-pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Cluster> {
+pub(crate) async fn show(claims: &mut Claims) -> anyhow::Result<Cluster> {
     print::text(
         "This demo runs on an API server in this process. Actors play the pods, the autoscaler and the garbage collector. Tests \
          compare what it stores, merges and refuses with Kubernetes. No container runs, and time skips all waiting. With --real, \

@@ -1,4 +1,4 @@
-//! The stage of the acts: the cluster, the operator, a namespace, and ways to act and to wait.
+//! What the chapters share: the cluster, the operator, a namespace, and ways to act and to wait.
 
 use std::fmt::Debug;
 
@@ -42,7 +42,7 @@ pub(crate) enum Ground {
 }
 
 /// The cluster with Baton in it, and the namespace of the demo.
-pub(crate) struct Stage {
+pub(crate) struct Demo {
     // Dropped in this order: the cluster last.
     /// The namespace.
     pub(crate) namespace: Namespace,
@@ -52,7 +52,7 @@ pub(crate) struct Stage {
     pub(crate) ground: Ground,
 }
 
-impl Stage {
+impl Demo {
     /// The cluster.
     pub(crate) fn cluster(&self) -> &Cluster {
         match &self.ground {

@@ -11,25 +11,25 @@ use kube::{Api, ResourceExt, api::ListParams};
 
 use crate::{
     claims::Claims,
+    demo::Demo,
     manifests::{ADOPTING, BEFORE},
     ownership, print,
     recorder::changes,
     replicas::ready,
-    stage::Stage,
 };
 
 /// The name of the Deployment, and so of the Workload that adopts it.
 const SHOP: &str = "shop";
 
-pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(8, "A Workload adopts an existing Deployment");
     print::text("A team has created this Deployment with client-side apply, and with its own selector:");
     print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
-    client_side_apply::create(&stage.client, stage.namespace.name(), &yaml::from_str(BEFORE)?).await?;
-    let deployments = stage.children(ChildKind::Deployment);
-    let mut recorder = stage.record(SHOP).await?;
+    client_side_apply::create(&demo.client, demo.namespace.name(), &yaml::from_str(BEFORE)?).await?;
+    let deployments = demo.children(ChildKind::Deployment);
+    let mut recorder = demo.record(SHOP).await?;
     recorder.until("two pods to be ready", |live| ready(live) == 2).await?;
-    let before = pods(stage).await?;
+    let before = pods(demo).await?;
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&deployments.get(SHOP).await?));
 
     print::text(
@@ -37,8 +37,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
          replica count and no progress deadline:",
     );
     print::code(ADOPTING);
-    stage.apply_workload(ADOPTING).await?;
-    stage.ready(SHOP, 2).await?;
+    demo.apply_workload(ADOPTING).await?;
+    demo.ready(SHOP, 2).await?;
     recorder.until("the Deployment to have an owner", |live| !live.owner_references().is_empty()).await?;
     let seen = recorder.writes().await?;
     let adopted = deployments.get(SHOP).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
 
     print::gap();
-    claims.equal("its pods are the same two as before", &pods(stage).await?, &before)?;
+    claims.equal("its pods are the same two as before", &pods(demo).await?, &before)?;
     let numbers: Vec<i32> = changes(seen, |live| Replicas::of(live).count).into_iter().collect();
     claims.equal("the replica count was two all the time", &numbers, &[2])?;
     let leftovers = [
@@ -69,8 +69,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 }
 
 /// The Deployment's pods, by their uids.
-async fn pods(stage: &Stage) -> anyhow::Result<BTreeSet<String>> {
-    let pods: Api<Pod> = Api::namespaced(stage.client.clone(), stage.namespace.name());
+async fn pods(demo: &Demo) -> anyhow::Result<BTreeSet<String>> {
+    let pods: Api<Pod> = Api::namespaced(demo.client.clone(), demo.namespace.name());
     let pods = pods.list(&ListParams::default().labels("app=shop")).await?;
     Ok(pods.iter().filter_map(ResourceExt::uid).collect())
 }

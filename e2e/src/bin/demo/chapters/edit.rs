@@ -10,23 +10,23 @@ use serde_json::json;
 
 use crate::{
     claims::Claims,
+    demo::{Demo, NAME},
     print,
     recorder::changes,
-    stage::{NAME, Stage},
 };
 
 const OURS: &str = "nginx:1.29";
 const THEIRS: &str = "nginx:hotfix";
 
-pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(5, "Baton corrects a change by another manager");
     print::text(
         "A user sets another image in the Deployment. The API server accepts it, and the user's manager owns the field. But the \
          Workload specifies the image, so Baton takes the field back.",
     );
     print::code(&format!("$ kubectl set image deployment/web app={THEIRS}"));
-    let mut recorder = stage.record(NAME).await?;
-    set_image(stage).await?;
+    let mut recorder = demo.record(NAME).await?;
+    set_image(demo).await?;
     recorder.until("the edit to be stored", |live| image(live, "app") == THEIRS).await?;
     recorder.until("the image to be put back", |live| image(live, "app") == OURS).await?;
 
@@ -42,10 +42,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::gap();
     let expected = ["baton (Apply)", "kubectl-set (Update)", "baton (Apply)"];
     claims.equal("the edit took the field over, and Baton took it back", &owners, &expected)?;
-    let managers = stage.deployment().await?.managers();
+    let managers = demo.deployment().await?.managers();
     let theirs = managers.iter().filter(|manager| *manager == "kubectl-set").count();
     claims.equal("nothing of the edit is left, not even in managedFields", &theirs, &0)?;
-    let takeovers = stage.workload().await?.status.unwrap_or_default().takeovers;
+    let takeovers = demo.workload().await?.status.unwrap_or_default().takeovers;
     print::text("The Workload reports it in its status:");
     print::code(&baton_merge::yaml::to_string(&json!({"takeovers": takeovers}))?);
     print::gap();
@@ -56,16 +56,16 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         &reported,
         &[("kubectl-set", image)],
     )?;
-    stage.settled(5).await
+    demo.settled(5).await
 }
 
 /// What `kubectl set image` sends.
-async fn set_image(stage: &Stage) -> anyhow::Result<()> {
+async fn set_image(demo: &Demo) -> anyhow::Result<()> {
     let containers = json!({
         "$setElementOrder/containers": [{"name": "app"}], "containers": [{"name": "app", "image": THEIRS}],
     });
     let patch = Patch::Strategic(json!({"spec": {"template": {"spec": containers}}}));
     let params = PatchParams { field_manager: Some("kubectl-set".to_owned()), ..PatchParams::default() };
-    stage.children(ChildKind::Deployment).patch(NAME, &params, &patch).await?;
+    demo.children(ChildKind::Deployment).patch(NAME, &params, &patch).await?;
     Ok(())
 }

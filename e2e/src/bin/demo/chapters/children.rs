@@ -5,17 +5,17 @@ use baton_controller::{FIELD_MANAGER, decide::child::ChildKind};
 
 use crate::{
     claims::Claims,
+    demo::{Demo, NAME},
     ownership, print,
-    stage::{NAME, Stage},
 };
 
-pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(3, "Who owns what");
     print::text(
         "The API server records in metadata.managedFields which field manager owns which field. Baton applies the fields that \
          follow from the Workload, and owns only those. All other fields belong to other managers.",
     );
-    let children = stage.all_children().await?;
+    let children = demo.all_children().await?;
     for (kind, child) in &children {
         print::table(&format!("{kind} {NAME}"), &ownership::table(child));
     }

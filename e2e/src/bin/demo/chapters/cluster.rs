@@ -11,7 +11,7 @@ use kube::{
 
 use crate::{claims::Claims, print};
 
-pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Cluster> {
+pub(crate) async fn show(claims: &mut Claims) -> anyhow::Result<Cluster> {
     print::text(
         "This demo runs on a real control plane. The first run compiles it with Go, which takes minutes, unless \
          KUBEBUILDER_ASSETS names a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok.",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{Args, GroundKind, claims::Claims, print};
 
-pub(crate) fn play(claims: &Claims, took: Duration, args: &Args) {
+pub(crate) fn show(claims: &Claims, took: Duration, args: &Args) {
     print::heading(10, "The end");
     print::text(&format!(
         "{} claims were checked against the API server, and all hold. It took {}.",
