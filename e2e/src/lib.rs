@@ -17,6 +17,7 @@ pub mod apiserver_diff;
 pub mod change;
 pub mod client_side_apply;
 pub mod containers;
+pub mod environment;
 pub mod guide;
 pub mod handover_model;
 mod image;
@@ -25,7 +26,6 @@ mod logs;
 mod operator;
 pub mod permissions;
 pub mod pictures;
-mod place;
 mod processors;
 pub mod scale_bench;
 pub mod scenario;
@@ -40,9 +40,9 @@ use baton_crd::{Workload, condition};
 
 pub use access::may;
 pub use change::Change;
+pub use environment::{Environment, autoscaler, autoscaling, web, workload};
 pub use image::image;
 pub use operator::{End, Operator, OperatorOptions, apply, apply_manifests, install_manifests};
-pub use place::{Place, autoscaler, autoscaling, web, workload};
 pub use table::Table;
 
 /// Whether a Workload has the condition Ready for its latest spec.

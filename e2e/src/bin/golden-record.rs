@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context as _;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{OperatorOptions, Place, workload};
+use baton_e2e::{Environment, OperatorOptions, workload};
 use baton_testbed::{Cluster, ControlPlane, PATIENCE, wait_for, workspace};
 use kube::{Api, core::DynamicObject};
 use serde_json::{Value, json};
@@ -22,12 +22,12 @@ const QUIET: Duration = Duration::from_secs(3);
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let cluster = Cluster::from(ControlPlane::options().start().await?);
-    let place = Place::new(&cluster, "golden").await?;
-    let _operator = place.operator(OperatorOptions::default()).await?;
+    let env = Environment::new(&cluster, "golden").await?;
+    let _operator = env.start_operator(OperatorOptions::default()).await?;
     let folder = workspace().join("controller/tests/golden").join(env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
     for (name, spec, phase) in cases() {
-        let recorded = record(&place, name, &spec, phase).await?;
+        let recorded = record(&env, name, &spec, phase).await?;
         let path = folder.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&recorded)? + "\n";
         fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
@@ -93,11 +93,11 @@ fn cases() -> [(&'static str, Value, &'static str); 5] {
 }
 
 /// Applies the Workload, and reads it and its children when they have settled.
-async fn record(place: &Place, name: &str, spec: &Value, phase: &str) -> anyhow::Result<Value> {
-    place.apply_as("user", &workload(name, spec)).await?;
+async fn record(env: &Environment, name: &str, spec: &Value, phase: &str) -> anyhow::Result<Value> {
+    env.apply_as("user", &workload(name, spec)).await?;
     let (mut last, mut since) = (Value::Null, Instant::now());
     wait_for(&format!("{name} settling as {phase}"), PATIENCE, async || {
-        let now = read(place, name).await?;
+        let now = read(env, name).await?;
         let status = &now["workload"]["status"];
         let is_there = status["replicaOwnership"]["phase"] == phase;
         let state = format!("{status:#}");
@@ -111,12 +111,12 @@ async fn record(place: &Place, name: &str, spec: &Value, phase: &str) -> anyhow:
     .await
 }
 
-async fn read(place: &Place, name: &str) -> anyhow::Result<Value> {
+async fn read(env: &Environment, name: &str) -> anyhow::Result<Value> {
     let mut children = Vec::new();
     for kind in ChildKind::ALL {
         let api: Api<DynamicObject> =
-            Api::namespaced_with(place.client.clone(), place.ns(), &kind.api_resource());
+            Api::namespaced_with(env.client.clone(), env.ns(), &kind.api_resource());
         children.extend(api.get_opt(name).await?);
     }
-    Ok(json!({"workload": place.api::<Workload>().get(name).await?, "children": children}))
+    Ok(json!({"workload": env.api::<Workload>().get(name).await?, "children": children}))
 }

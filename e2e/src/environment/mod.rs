@@ -1,7 +1,10 @@
-//! The place of a test: a namespace of its own, what users do there, and an operator for it alone.
+//! The environment of a scenario: a namespace of its own on a cluster, what users do there, and the operator that watches it.
+
+mod objects;
+mod web;
 
 use baton_crd::Workload;
-use baton_testbed::{Cluster, Error, Namespace, ReplicaWatch};
+use baton_testbed::{Cluster, Error, Mark, Namespace, ReplicaWatch};
 use kube::{
     Api, Client, Resource,
     api::{Patch, PatchParams},
@@ -9,24 +12,38 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+pub use self::{
+    objects::{autoscaler, autoscaling, web, workload},
+    web::{entries_of, image, replicas},
+};
 use crate::{Operator, OperatorOptions, apply, client_side_apply};
 
-/// A namespace for one test.
-pub struct Place {
+/// A namespace for one scenario, and the operator in it.
+///
+/// [`start`](Self::start) is what most scenarios begin with. [`new`](Self::new) is for those that start their operators themselves.
+pub struct Environment {
+    // Dropped first: a running operator recreates what is deleted with the namespace.
+    operator: Option<Operator>,
+    /// How the operator was started.
+    options: OperatorOptions,
     /// The cluster that it is in.
     pub cluster: Cluster,
     /// The administrator's client.
     pub client: Client,
-    /// The namespace, for this test alone.
+    /// The namespace, for this scenario alone.
     pub namespace: Namespace,
+    /// Where this environment begins in the audit log, which all scenarios share.
+    begin: Mark,
 }
 
-impl Place {
-    /// A new namespace, whose name begins with `name`.
+impl Environment {
+    /// A new namespace, whose name begins with `name`, without an operator.
     pub async fn new(cluster: &Cluster, name: &str) -> Result<Self, Error> {
+        let (operator, options) = (None, OperatorOptions::default());
         let client = cluster.admin().await?;
         let namespace = cluster.namespace(name).await?;
-        Ok(Self { cluster: cluster.clone(), client, namespace })
+        let begin = cluster.audit()?.mark()?;
+        Ok(Self { operator, options, cluster: cluster.clone(), client, namespace, begin })
     }
 
     /// The namespace's name.
@@ -88,7 +105,7 @@ impl Place {
     }
 
     /// Starts an operator for this namespace alone. Unless the options name it, it has the same user each time.
-    pub async fn operator(&self, options: OperatorOptions) -> Result<Operator, Error> {
+    pub async fn start_operator(&self, options: OperatorOptions) -> Result<Operator, Error> {
         let options = OperatorOptions {
             namespace: Some(self.ns().to_owned()),
             name: options.name.or_else(|| Some(format!("baton-{}", self.namespace))),
@@ -96,55 +113,4 @@ impl Place {
         };
         Operator::start(&self.cluster, options).await
     }
-}
-
-/// The Workload `web` with one container and these fields in its spec.
-///
-/// # Panics
-/// When `spec` isn't an object.
-pub fn web(spec: &Value) -> Value {
-    workload("web", spec)
-}
-
-/// Like [`web`], with this name.
-///
-/// # Panics
-/// When `spec` isn't an object.
-pub fn workload(name: &str, spec: &Value) -> Value {
-    let mut workload = json!({
-        "apiVersion": "baton.rs/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": name},
-        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
-    });
-    for (field, value) in spec.as_object().expect("a spec is an object") {
-        workload["spec"][field] = value.clone();
-    }
-    workload
-}
-
-/// A user's HorizontalPodAutoscaler of this name for a Deployment, with the rest of its spec.
-pub fn autoscaler(name: &str, deployment: &str, mut spec: Value) -> Value {
-    spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment});
-    json!({
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name},
-        "spec": spec,
-    })
-}
-
-/// The common fields of a HorizontalPodAutoscaler and of `spec.autoscaling`: limits, the target for the CPU, and the fastest steps,
-/// because the API server's default is one in 15 s.
-pub fn autoscaling(min: i32, max: i32, target: &Value) -> Value {
-    let at_once = json!({
-        "stabilizationWindowSeconds": 0,
-        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
-    });
-    json!({
-        "minReplicas": min,
-        "maxReplicas": max,
-        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-        "behavior": {"scaleUp": at_once, "scaleDown": at_once},
-    })
 }

@@ -1,43 +1,30 @@
-//! The stage of every scenario: a namespace, the operator, and ways to act and to wait that read like sentences.
+//! What most scenarios do: an operator in a namespace, its Workload `web`, and ways to act and to wait that read like sentences.
+//!
+//! All of it ends the scenario when it fails.
+#![expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a failure ends the scenario")]
 
-use std::{ops::Deref, time::Duration};
+use std::time::Duration;
 
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
-use baton_crd::Workload;
-use baton_e2e::{End, Operator, OperatorOptions, Place, web};
+use baton_crd::{HandoverPhase, ReplicaOwnership, Workload};
 use baton_testbed::{AuditEntries, Cluster, Mark, eventually};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api,
-    api::{ListParams, Patch, PatchParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams},
     core::DynamicObject,
 };
 use serde_json::{Value, json};
 
+use super::{Environment, web};
+use crate::{End, Operator, OperatorOptions};
+
 /// Effects of a write come sooner: an operator that does nothing for this long has nothing to do.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// A place with its operator.
-pub struct Scene {
-    pub operator: Operator,
-    place: Place,
-    /// How the operator was started.
-    options: OperatorOptions,
-    /// Where this scene begins in the audit log, which all scenes share.
-    begin: Mark,
-}
-
-impl Deref for Scene {
-    type Target = Place;
-
-    fn deref(&self) -> &Place {
-        &self.place
-    }
-}
-
-impl Scene {
-    /// A fresh namespace with an operator that watches it.
+impl Environment {
+    /// A new namespace with an operator that watches it.
     pub async fn start(cluster: &Cluster, name: &str) -> Self {
         Self::start_with(cluster, name, OperatorOptions::default()).await
     }
@@ -51,22 +38,29 @@ impl Scene {
 
     /// As [`start`](Self::start), with these options of the operator.
     pub async fn start_with(cluster: &Cluster, name: &str, options: OperatorOptions) -> Self {
-        let place = Place::new(cluster, name).await.unwrap();
-        let begin = place.cluster.audit().unwrap().mark().unwrap();
-        let operator = place.operator(options.clone()).await.unwrap();
-        Self { operator, place, options, begin }
+        let mut environment = Self::new(cluster, name).await.unwrap();
+        environment.operator = Some(environment.start_operator(options.clone()).await.unwrap());
+        environment.options = options;
+        environment
+    }
+
+    /// The operator, unless the scenario starts its operators itself.
+    pub fn operator(&self) -> &Operator {
+        self.operator.as_ref().unwrap()
     }
 
     /// Ends the operator as a rollout does, and starts it again as the same user.
     pub async fn restart(&mut self) {
-        assert_eq!(self.operator.stop().await.unwrap(), End::Success);
-        self.operator = self.place.operator(self.options.clone()).await.unwrap();
+        assert_eq!(self.operator().stop().await.unwrap(), End::Success);
+        self.operator = Some(self.start_operator(self.options.clone()).await.unwrap());
     }
 
+    /// The Workloads of the namespace.
     pub fn workloads(&self) -> Api<Workload> {
         self.api()
     }
 
+    /// The children of a kind.
     pub fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), self.ns(), &kind.api_resource())
     }
@@ -86,10 +80,12 @@ impl Scene {
         self.apply(&spec).await
     }
 
+    /// The Workload `web`.
     pub async fn workload(&self) -> Workload {
         self.workloads().get("web").await.unwrap()
     }
 
+    /// A child of `web`, if it exists.
     pub async fn child(&self, kind: ChildKind) -> Option<DynamicObject> {
         self.children(kind).get_opt("web").await.unwrap()
     }
@@ -127,13 +123,39 @@ impl Scene {
         .await
     }
 
-    /// Waits for the child to be gone.
+    /// Waits until a child doesn't exist.
     pub async fn gone(&self, kind: ChildKind) {
         eventually(&format!("{kind} to be gone"), async || match self.child(kind).await {
             None => Ok(()),
             Some(child) => Err(child.metadata),
         })
         .await;
+    }
+
+    /// Waits until the Workload reports this phase and this replica count, for its current spec.
+    pub async fn phase(&self, phase: HandoverPhase, replicas: i32) -> ReplicaOwnership {
+        eventually(&format!("{phase:?} with {replicas} replicas"), async || {
+            let workload = self.workload().await;
+            let status = workload.status.unwrap_or_default();
+            let is_current = status.observed_generation == workload.metadata.generation;
+            match status.replica_ownership {
+                Some(seen) if is_current && seen.phase == phase && seen.value == replicas => Ok(seen),
+                seen => Err((is_current, seen)),
+            }
+        })
+        .await
+    }
+
+    /// Creates or changes a user's autoscaler.
+    pub async fn apply_autoscaler(&self, autoscaler: &Value) {
+        let name = autoscaler["metadata"]["name"].as_str().unwrap();
+        let params = PatchParams::apply("team").force();
+        self.children(ChildKind::Autoscaler).patch(name, &params, &Patch::Apply(autoscaler)).await.unwrap();
+    }
+
+    /// Deletes an autoscaler.
+    pub async fn delete_autoscaler(&self, name: &str) {
+        self.children(ChildKind::Autoscaler).delete(name, &DeleteParams::default()).await.unwrap();
     }
 
     /// Waits for a condition of the Workload that is about its current spec.
@@ -217,7 +239,7 @@ impl Scene {
     /// Makes the operator reconcile all its Workloads, of which there are this many, and waits until it has.
     pub async fn reconcile_all(&self, workloads: u64) {
         let before = self.at_rest().await;
-        self.operator.reconcile_all().unwrap();
+        self.operator().reconcile_all().unwrap();
         self.passes_to_end(before + workloads).await;
     }
 
@@ -244,7 +266,7 @@ impl Scene {
 
     /// How many passes have ended since the operator was started.
     async fn passes(&self) -> u64 {
-        self.operator.metrics().await.unwrap().count("baton_reconciles_total", &[])
+        self.operator().metrics().await.unwrap().count("baton_reconciles_total", &[])
     }
 
     /// The operator's writes to this resource, by the API server's audit log.
@@ -264,7 +286,7 @@ impl Scene {
 
     /// Those of the operator's requests that ended after the mark was made.
     pub fn requests_since(&self, mark: Mark) -> AuditEntries {
-        self.cluster.audit().unwrap().by_since(self.operator.user(), mark).unwrap()
+        self.cluster.audit().unwrap().by_since(self.operator().user(), mark).unwrap()
     }
 }
 
@@ -283,10 +305,12 @@ pub fn entries_of(object: &DynamicObject, manager: &str) -> Vec<(String, Option<
         .collect()
 }
 
+/// `spec.replicas` of a Deployment.
 pub fn replicas(deployment: &DynamicObject) -> i64 {
     deployment.data["spec"]["replicas"].as_i64().unwrap()
 }
 
+/// The image of a Deployment's first container.
 pub fn image(deployment: &DynamicObject) -> &Value {
     &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
 }

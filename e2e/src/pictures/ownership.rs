@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 pub use super::ownership_plot::svg;
 use crate::{
-    OperatorOptions, Place,
+    Environment, OperatorOptions,
     containers::{image, image_owners},
     web,
 };
@@ -56,16 +56,16 @@ pub struct Shown {
 /// When a step fails.
 pub async fn record() -> Result<Recording, Error> {
     let cluster = Cluster::in_process()?;
-    let place = Place::new(&cluster, "picture").await?;
-    let version = place.client.apiserver_version().await.map_err(Error::api("read the version"))?;
-    let operator = place.operator(OperatorOptions::default()).await?;
+    let env = Environment::new(&cluster, "picture").await?;
+    let version = env.client.apiserver_version().await.map_err(Error::api("read the version"))?;
+    let operator = env.start_operator(OperatorOptions::default()).await?;
     let container = |name: &str, image: &str| json!({"name": name, "image": image});
     let template = json!({"spec": {"containers": [container("app", "nginx:1.29")]}});
     let mut workload = web(&json!({"replicas": 3, "template": template}));
     let kinds = [ApiResource::erase::<Deployment>(&())];
-    let recorder = Recorder::start(&cluster, place.ns(), &kinds, Some("web")).await?;
-    place.apply_as("user", &workload).await.map_err(Error::api("apply the Workload"))?;
-    let deployments = place.api::<Deployment>();
+    let recorder = Recorder::start(&cluster, env.ns(), &kinds, Some("web")).await?;
+    env.apply_as("user", &workload).await.map_err(Error::api("apply the Workload"))?;
+    let deployments = env.api::<Deployment>();
     until(&recorder, "the Deployment", |_| true).await?;
     let sidecar = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
@@ -74,7 +74,7 @@ pub async fn record() -> Result<Recording, Error> {
     let applied = deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&sidecar)).await;
     applied.map_err(Error::api("apply the sidecar"))?;
     workload["spec"]["autoscaling"] = json!({"minReplicas": 5, "maxReplicas": 10});
-    place.apply_as("user", &workload).await.map_err(Error::api("apply the Workload"))?;
+    env.apply_as("user", &workload).await.map_err(Error::api("apply the Workload"))?;
     let seen = until(&recorder, "the autoscaler's write", |live| Replicas::of(live).count == 5).await?;
     operator.stop().await?;
     let mut moments: Vec<Moment> = seen.iter().map(moment).collect();

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 pub use super::replicas_plot::svg;
-use crate::{OperatorOptions, Place, autoscaler, web};
+use crate::{Environment, OperatorOptions, autoscaler, web};
 
 /// The load of a Deployment, and what one pod is to have of it, in thousandths of a processor.
 const LOAD: u32 = 6_000;
@@ -116,16 +116,16 @@ pub async fn record(say: impl Fn(&str)) -> Result<Recording, Error> {
 }
 
 async fn baton(cluster: &Cluster, metrics: &MetricsApi, start: &Barrier) -> Result<Track, Error> {
-    let place = Place::new(cluster, "picture-baton").await?;
-    let operator = place.operator(OperatorOptions::default()).await?;
+    let env = Environment::new(cluster, "picture-baton").await?;
+    let operator = env.start_operator(OperatorOptions::default()).await?;
     let template = json!({"spec": {"containers": [container()]}});
     let mut workload = web(&json!({"replicas": PODS, "template": template}));
     let apply = async |workload: &Value| {
-        place.apply_as("user", workload).await.map(drop).map_err(Error::api("apply the Workload"))
+        env.apply_as("user", workload).await.map(drop).map_err(Error::api("apply the Workload"))
     };
     apply(&workload).await?;
-    metrics.set_cpu(place.ns(), "baton.rs/workload=web", LOAD);
-    let recording = Running::begin(&place, start).await?;
+    metrics.set_cpu(env.ns(), "baton.rs/workload=web", LOAD);
+    let recording = Running::begin(&env, start).await?;
     workload["spec"]["autoscaling"] = scaling();
     apply(&workload).await?;
     let changes = recording.end().await?;
@@ -139,7 +139,7 @@ async fn naive(
     operator: Operator,
     start: &Barrier,
 ) -> Result<Track, Error> {
-    let place = Place::new(cluster, "picture-naive").await?;
+    let env = Environment::new(cluster, "picture-naive").await?;
     let labels = json!({"app": "web"});
     let mut intent = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
@@ -150,16 +150,16 @@ async fn naive(
         },
     });
     let (wanted, seen) = watch::channel(intent.clone());
-    let running = tokio::spawn(apply_at_each_change(place.api(), seen));
-    metrics.set_cpu(place.ns(), "app=web", LOAD);
-    let recording = Running::begin(&place, start).await?;
+    let running = tokio::spawn(apply_at_each_change(env.api(), seen));
+    metrics.set_cpu(env.ns(), "app=web", LOAD);
+    let recording = Running::begin(&env, start).await?;
     if operator == Operator::StopsApplying
         && let Some(spec) = intent["spec"].as_object_mut()
     {
         spec.remove("replicas");
     }
     wanted.send_replace(intent);
-    let applied = place
+    let applied = env
         .api::<HorizontalPodAutoscaler>()
         .patch("web", &PatchParams::apply(NAIVE), &Patch::Apply(autoscaler("web", "web", scaling())))
         .await;
@@ -205,8 +205,8 @@ struct Running {
 
 impl Running {
     /// Begins when all fifty pods are ready, here and in the other places, and returns when autoscaling is to be turned on.
-    async fn begin(place: &Place, start: &Barrier) -> Result<Self, Error> {
-        let deployments = place.api::<Deployment>();
+    async fn begin(env: &Environment, start: &Barrier) -> Result<Self, Error> {
+        let deployments = env.api::<Deployment>();
         baton_testbed::wait_for("fifty pods being ready", PATIENCE, async || {
             let found = deployments.get_opt("web").await.map_err(Error::api("read the Deployment"))?;
             let ready = found.and_then(|found| found.status?.ready_replicas).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Running {
         .await?;
         start.wait().await;
         let kinds = [ApiResource::erase::<Deployment>(&())];
-        let recorder = Recorder::start(&place.cluster, place.ns(), &kinds, Some("web")).await?;
+        let recorder = Recorder::start(&env.cluster, env.ns(), &kinds, Some("web")).await?;
         let began = recorder.began();
         tokio::time::sleep_until(began + BEFORE).await;
         Ok(Self { recorder, began })

@@ -13,7 +13,7 @@ use super::{
     seen, story,
     user::{Diary, User},
 };
-use crate::{OperatorOptions, Place};
+use crate::{Environment, OperatorOptions};
 
 /// How often writes are judged and progress is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -60,22 +60,22 @@ pub async fn run(
     effort: Effort,
     print: impl Fn(&str),
 ) -> Result<Outcome, Error> {
-    let place = Place::new(cluster, "soak").await?;
+    let env = Environment::new(cluster, "soak").await?;
     let mark = cluster.audit()?.mark()?;
-    let operator = place.operator(OperatorOptions::default()).await?;
+    let operator = env.start_operator(OperatorOptions::default()).await?;
     let kinds = [
         ApiResource::erase::<Workload>(&()),
         ApiResource::erase::<Deployment>(&()),
         ApiResource::erase::<HorizontalPodAutoscaler>(&()),
     ];
-    let recorder = Recorder::start(cluster, place.ns(), &kinds, None).await?;
+    let recorder = Recorder::start(cluster, env.ns(), &kinds, None).await?;
     let began = recorder.began();
     let diary = Diary::new(began);
 
     let live = async |number: u32| {
         let switches =
             effort.switches / effort.workloads + u32::from(number < effort.switches % effort.workloads);
-        let user = User::new(name(number), place.ns(), place.client.clone(), metrics, &diary);
+        let user = User::new(name(number), env.ns(), env.client.clone(), metrics, &diary);
         live(user, Random::new(effort.seed, number.into()), switches).await
     };
     let mut users = pin!(futures::future::try_join_all((0..effort.workloads).map(live)));
@@ -102,7 +102,7 @@ pub async fn run(
     judgement.violations.extend(unrest);
     let story = match judgement.violations.first() {
         Some(violation) => {
-            let requests = cluster.audit()?.since(mark)?.namespace(place.ns());
+            let requests = cluster.audit()?.since(mark)?.namespace(env.ns());
             Some(story::text(violation, &sightings, &diary.entries(), &requests, &operator.logs()))
         }
         None => None,

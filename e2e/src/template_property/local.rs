@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::reference::Kind;
 use super::stage::{Mismatch, News, Sent, Stage};
-use crate::{Operator, OperatorOptions, Place};
+use crate::{Environment, Operator, OperatorOptions};
 
 /// Longer than Baton takes to react to a write.
 const MOMENT: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ const ARGS: [&str; 6] = [
 
 /// A namespace of its own, with an operator of its own.
 pub struct Local {
-    place: Place,
+    env: Environment,
     operator: Operator,
     /// Where the audit log was read to.
     mark: Mark,
@@ -39,10 +39,10 @@ pub struct Local {
 impl Local {
     /// Creates the namespace, and starts Baton.
     pub async fn start(cluster: &Cluster) -> Result<Self, Error> {
-        let place = Place::new(cluster, "template").await?;
+        let env = Environment::new(cluster, "template").await?;
         let mark = cluster.audit()?.mark()?;
-        let operator = operator(&place).await?;
-        Ok(Self { place, operator, mark, log: 0, mismatches: Vec::new() })
+        let operator = operator(&env).await?;
+        Ok(Self { env, operator, mark, log: 0, mismatches: Vec::new() })
     }
 
     async fn passes(&self) -> Result<u64, Error> {
@@ -82,19 +82,19 @@ impl Local {
     }
 }
 
-async fn operator(place: &Place) -> Result<Operator, Error> {
+async fn operator(env: &Environment) -> Result<Operator, Error> {
     let args = ARGS.map(str::to_owned).to_vec();
     // Mismatches are the subject here, and each is reported with its edit.
-    place.operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
+    env.start_operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
 }
 
 impl Stage for Local {
     fn client(&self) -> &Client {
-        &self.place.client
+        &self.env.client
     }
 
     fn namespace(&self) -> &str {
-        self.place.ns()
+        self.env.ns()
     }
 
     async fn reconcile_all(&mut self, workloads: usize) -> Result<(), Error> {
@@ -107,13 +107,13 @@ impl Stage for Local {
         self.operator.stop().await?;
         let logged = self.logged();
         self.mismatches.extend(logged);
-        self.operator = operator(&self.place).await?;
+        self.operator = operator(&self.env).await?;
         self.log = 0;
         self.passes_to_end(workloads as u64).await
     }
 
     fn news(&mut self) -> Result<News, Error> {
-        let audit = self.place.cluster.audit()?;
+        let audit = self.env.cluster.audit()?;
         let (from, to) = (self.mark, audit.mark()?);
         let sent = audit.by_since(self.operator.user(), from)?.writes();
         let sent = sent.that(|write| {

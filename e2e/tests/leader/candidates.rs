@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use baton_controller::process::permissions::{LEASE, PERMISSIONS, PermissionScope};
-use baton_crd::{HandoverPhase, Workload};
-use baton_e2e::{Operator, OperatorOptions, Place, web};
-use baton_testbed::{Cluster, Proxy, ReplicaWatch, eventually};
+use baton_e2e::{Environment, Operator, OperatorOptions};
+use baton_testbed::{Cluster, Proxy, eventually};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     rbac::v1::{Role, RoleBinding},
 };
 use kube::api::PostParams;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The times of these elections: as short as a busy machine allows.
 pub const LEASE_DURATION: Duration = Duration::from_secs(5);
@@ -19,19 +18,19 @@ pub const RENEW_DEADLINE: Duration = Duration::from_secs(3);
 pub const RETRY_PERIOD: Duration = Duration::from_millis(500);
 
 pub struct Candidates {
-    pub place: Place,
+    pub env: Environment,
 }
 
 impl Candidates {
     /// A new namespace in which operators of these names may elect a leader.
     pub async fn of(cluster: &Cluster, names: &[&str]) -> Self {
-        let candidates = Self { place: Place::new(cluster, "leader").await.unwrap() };
+        let candidates = Self { env: Environment::new(cluster, "leader").await.unwrap() };
         candidates.allow_election(names).await;
         candidates
     }
 
     pub fn ns(&self) -> &str {
-        self.place.ns()
+        self.env.ns()
     }
 
     /// Grants what the manifests grant in the operator's namespace.
@@ -57,14 +56,14 @@ impl Candidates {
             "subjects": subjects,
         });
         let params = PostParams::default();
-        let granted = self.place.api::<Role>();
+        let granted = self.env.api::<Role>();
         granted.create(&params, &serde_json::from_value(role).unwrap()).await.unwrap();
-        let bindings = self.place.api::<RoleBinding>();
+        let bindings = self.env.api::<RoleBinding>();
         bindings.create(&params, &serde_json::from_value(binding).unwrap()).await.unwrap();
     }
 
     fn user(&self, name: &str) -> String {
-        format!("{name}-{}", self.place.namespace)
+        format!("{name}-{}", self.env.namespace)
     }
 
     /// Starts an operator of this name and waits until it is ready, as the leader or not.
@@ -85,7 +84,7 @@ impl Candidates {
             by_way_of: proxy.map(Proxy::route),
             ..OperatorOptions::default()
         };
-        match self.place.operator(options).await {
+        match self.env.start_operator(options).await {
             Ok(operator) => operator,
             Err(error) => panic!("{name}: {}", error.report()),
         }
@@ -102,7 +101,7 @@ impl Candidates {
 
     /// The holder of the lease.
     pub async fn holder(&self) -> Option<String> {
-        self.place
+        self.env
             .api::<Lease>()
             .get_opt(LEASE)
             .await
@@ -110,27 +109,5 @@ impl Candidates {
             .spec?
             .holder_identity
             .filter(|holder| !holder.is_empty())
-    }
-
-    /// Applies the Workload `web` with these fields in its spec, as a user.
-    pub async fn apply(&self, spec: &Value) {
-        self.place.apply_as("user", &web(spec)).await.unwrap();
-    }
-
-    /// Waits until the Workload reports this phase and this replica count.
-    pub async fn reach(&self, phase: HandoverPhase, replicas: i32) {
-        eventually(&format!("{replicas} replicas, {phase:?}"), async || {
-            let workload = self.place.api::<Workload>().get("web").await.unwrap();
-            let generation = workload.metadata.generation;
-            let status = workload.status.unwrap_or_default();
-            let ownership = status.replica_ownership.as_ref();
-            let is_there = ownership.is_some_and(|seen| seen.phase == phase && seen.value == replicas);
-            if is_there && status.observed_generation == generation { Ok(()) } else { Err(status) }
-        })
-        .await;
-    }
-
-    pub async fn watch(&self) -> ReplicaWatch {
-        ReplicaWatch::start(&self.place.cluster, self.ns(), "web").await.unwrap()
     }
 }

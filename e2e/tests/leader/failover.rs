@@ -40,7 +40,7 @@ const SLACK: Duration = Duration::from_secs(2);
 
 /// Two operators, of which `a` leads through a proxy and is in the middle of a handover: the temporary manager owns the replica
 /// count beside Baton, and `a` hasn't received the response.
-struct Scene {
+struct Failover {
     a: Operator,
     b: Operator,
     watch: ReplicaWatch,
@@ -51,13 +51,13 @@ struct Scene {
     candidates: Candidates,
 }
 
-impl Scene {
+impl Failover {
     /// The response to the temporary manager's write is lost.
     async fn in_a_handover(cluster: &Cluster) -> Self {
-        let scene = Self::before_a_handover(cluster, || Action::after(Action::Cut)).await;
-        let handover = tokio::time::timeout(PATIENCE, scene.proxy.cut()).await;
+        let failover = Self::before_a_handover(cluster, || Action::after(Action::Cut)).await;
+        let handover = tokio::time::timeout(PATIENCE, failover.proxy.cut()).await;
         handover.expect("the leader begins the handover");
-        scene
+        failover
     }
 
     /// `a` is paused while it waits for the response to the temporary manager's write. So no other write is on its way to a socket,
@@ -65,15 +65,15 @@ impl Scene {
     async fn paused_in_a_handover(cluster: &Cluster) -> Self {
         let (started, starts) = oneshot::channel();
         let (pause, paused) = oneshot::channel();
-        let scene = Self::before_a_handover(cluster, move || {
+        let failover = Self::before_a_handover(cluster, move || {
             let _ = started.send(());
             Action::behind(paused.map(drop))
         });
-        let scene = scene.await;
+        let failover = failover.await;
         tokio::time::timeout(PATIENCE, starts).await.expect("the handover to begin in time").unwrap();
-        scene.a.process().pause().unwrap();
+        failover.a.process().pause().unwrap();
         pause.send(()).unwrap();
-        scene
+        failover
     }
 
     /// The handover begins at once. `first_write` is what happens to the temporary manager's first write.
@@ -100,10 +100,13 @@ impl Scene {
         candidates.leads("a").await;
         let b = candidates.start("b", None).await;
 
-        candidates.apply(&json!({"replicas": 2})).await;
-        candidates.reach(Fixed, 2).await;
-        let watch = candidates.watch().await;
-        candidates.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 3, "maxReplicas": 8}})).await;
+        candidates.env.apply(&json!({"replicas": 2})).await;
+        candidates.env.phase(Fixed, 2).await;
+        let watch = candidates.env.watch().await.unwrap();
+        candidates
+            .env
+            .apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 3, "maxReplicas": 8}}))
+            .await;
         Self { a, b, watch, proxy, is_cut_off, candidates }
     }
 
@@ -115,7 +118,7 @@ impl Scene {
 
     /// `b` completes the handover. No operator wrote without the lease, and the replica count never fell.
     async fn ends_well(&self, what: &str, took: Duration) -> Record {
-        self.candidates.reach(HandedOver, 3).await;
+        self.candidates.env.phase(HandedOver, 3).await;
         assert!(self.b.end().is_none(), "{}", self.b.log_tail(30));
         let history = self.watch.history().await.unwrap();
         history.never_below(2).unwrap();
@@ -132,7 +135,7 @@ impl Scene {
 
     /// Waits until `a` has ended, and returns when.
     async fn a_has_ended(&self) -> Timestamp {
-        let ended = async || self.a.end().map(|_| self.candidates.place.cluster.now()).ok_or(());
+        let ended = async || self.a.end().map(|_| self.candidates.env.cluster.now()).ok_or(());
         eventually("the old leader to end", ended).await
     }
 
@@ -143,68 +146,68 @@ impl Scene {
 }
 
 async fn a_killed_leader_is_replaced_when_its_lease_has_expired(cluster: Cluster) {
-    let scene = Scene::in_a_handover(&cluster).await;
+    let failover = Failover::in_a_handover(&cluster).await;
     let begun = Instant::now();
-    scene.a.kill();
-    let took = scene.taken_over_since(begun).await;
+    failover.a.kill();
+    let took = failover.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
-    scene.ends_well("killed", took).await;
+    failover.ends_well("killed", took).await;
 }
 
 async fn a_leader_that_is_asked_to_stop_is_replaced_at_once(cluster: Cluster) {
-    let scene = Scene::in_a_handover(&cluster).await;
+    let failover = Failover::in_a_handover(&cluster).await;
     let begun = Instant::now();
-    assert_eq!(scene.a.stop().await.unwrap(), End::Success, "{}", scene.a.log_tail(30));
+    assert_eq!(failover.a.stop().await.unwrap(), End::Success, "{}", failover.a.log_tail(30));
     let released = Instant::now();
-    let took = scene.taken_over_since(begun).await;
+    let took = failover.taken_over_since(begun).await;
     let wait = released.elapsed();
     assert!(wait <= RETRY_PERIOD + SLACK, "{wait:?} after the end of the old leader");
-    let record = scene.ends_well("asked to stop", took).await;
+    let record = failover.ends_well("asked to stop", took).await;
     let holders: Vec<_> = record.terms.iter().map(|term| &*term.holder).collect();
     assert_eq!(holders, ["a", "", "b"], "it releases the lease");
 }
 
 async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads(cluster: Cluster) {
-    let scene = Scene::in_a_handover(&cluster).await;
+    let failover = Failover::in_a_handover(&cluster).await;
     let begun = Instant::now();
-    scene.is_cut_off.store(true, Ordering::SeqCst);
-    scene.proxy.cut_watches();
-    let ended = scene.a_has_ended().await;
+    failover.is_cut_off.store(true, Ordering::SeqCst);
+    failover.proxy.cut_watches();
+    let ended = failover.a_has_ended().await;
     let lasted = begun.elapsed();
     assert!(lasted <= RENEW_DEADLINE + SLACK, "{lasted:?}");
-    scene.assert_that_a_lost();
-    let took = scene.taken_over_since(begun).await;
+    failover.assert_that_a_lost();
+    let took = failover.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
-    let record = scene.ends_well("cut off", took).await;
+    let record = failover.ends_well("cut off", took).await;
     assert!(ended < record.began("b"), "{ended} and {}", record.began("b"));
     println!("cut off: the old leader ended after {lasted:.1?}");
 }
 
 async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_resumes(cluster: Cluster) {
-    let scene = Scene::paused_in_a_handover(&cluster).await;
+    let failover = Failover::paused_in_a_handover(&cluster).await;
     let begun = Instant::now();
-    let took = scene.taken_over_since(begun).await;
+    let took = failover.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
-    scene.candidates.reach(HandedOver, 3).await;
+    failover.candidates.env.phase(HandedOver, 3).await;
     let resumed = Instant::now();
-    scene.a.process().resume().unwrap();
-    scene.a_has_ended().await;
+    failover.a.process().resume().unwrap();
+    failover.a_has_ended().await;
     println!("paused: the stale leader ended {:.1?} after it was resumed", resumed.elapsed());
-    scene.assert_that_a_lost();
-    scene.ends_well("paused", took).await;
+    failover.assert_that_a_lost();
+    failover.ends_well("paused", took).await;
 }
 
 /// A leader notices a change of its lease only at its next renewal.
 async fn a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal(cluster: Cluster) {
-    let scene = Scene::in_a_handover(&cluster).await;
+    let failover = Failover::in_a_handover(&cluster).await;
     let begun = Instant::now();
     let empty = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
-    let leases = scene.candidates.place.api::<Lease>();
+    let leases = failover.candidates.env.api::<Lease>();
     leases.patch("baton", &PatchParams::default(), &empty).await.unwrap();
-    scene.a_has_ended().await;
-    scene.assert_that_a_lost();
-    let took = scene.taken_over_since(begun).await;
+    failover.a_has_ended().await;
+    failover.assert_that_a_lost();
+    let took = failover.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION, "{took:?}");
-    scene.candidates.reach(HandedOver, 3).await;
-    scene.watch.history().await.unwrap().never_below(2).unwrap();
+    failover.candidates.env.phase(HandedOver, 3).await;
+    failover.watch.history().await.unwrap().never_below(2).unwrap();
 }

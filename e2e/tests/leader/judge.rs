@@ -32,7 +32,7 @@ pub struct Record {
 impl Record {
     pub fn of(candidates: &Candidates) -> Self {
         let of_operators = |entry: &AuditEntry| entry.user.starts_with("system:serviceaccount:");
-        let audit = candidates.place.cluster.audit().unwrap();
+        let audit = candidates.env.cluster.audit().unwrap();
         let all = audit.entries().unwrap().namespace(candidates.ns()).writes().that(of_operators);
         // Kubernetes' own controllers are ServiceAccounts too.
         let all = all.that(|entry| !entry.user.starts_with("system:serviceaccount:kube-system:"));

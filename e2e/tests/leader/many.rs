@@ -27,7 +27,7 @@ async fn three_candidates_never_have_two_leaders(cluster: Cluster) {
         let mut replicas = 1;
         while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
             replicas = replicas % 5 + 1;
-            candidates.apply(&json!({"replicas": replicas})).await;
+            candidates.env.apply(&json!({"replicas": replicas})).await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };

@@ -20,12 +20,12 @@ const NOTE: &str = "baton.rs/suspect";
 async fn a_workload_during_whose_pass_the_last_leader_ended_comes_last(cluster: Cluster) {
     install_manifests(&cluster).await.unwrap();
     let candidates = Candidates::of(&cluster, &["a"]).await;
-    let place = &candidates.place;
+    let env = &candidates.env;
     for number in 0..5 {
-        place.apply_as("user", &workload(&format!("w{number}"), &json!({"replicas": 0}))).await.unwrap();
+        env.apply_as("user", &workload(&format!("w{number}"), &json!({"replicas": 0}))).await.unwrap();
     }
-    let leases = place.api::<Lease>();
-    let note = format!("{}/w2 1", place.ns());
+    let leases = env.api::<Lease>();
+    let note = format!("{}/w2 1", env.ns());
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": LEASE, "annotations": {NOTE: note}},
@@ -33,7 +33,7 @@ async fn a_workload_during_whose_pass_the_last_leader_ended_comes_last(cluster: 
     });
     leases.patch(LEASE, &PatchParams::apply(FIELD_MANAGER), &Patch::Apply(&lease)).await.unwrap();
 
-    let made = place.api::<Deployment>().watch(&WatchParams::default(), "0").await.unwrap();
+    let made = env.api::<Deployment>().watch(&WatchParams::default(), "0").await.unwrap();
     let operator = candidates.start("a", None).await;
     let made = made.filter_map(async |event| match event.unwrap() {
         WatchEvent::Added(deployment) => Some(deployment.name_any()),
@@ -42,7 +42,7 @@ async fn a_workload_during_whose_pass_the_last_leader_ended_comes_last(cluster: 
     let order: Vec<String> = made.take(5).collect().await;
     assert_eq!(order[4], "w2", "{order:?}");
     eventually("an Event", async || {
-        let events = place.api::<Event>().list(&ListParams::default()).await.unwrap();
+        let events = env.api::<Event>().list(&ListParams::default()).await.unwrap();
         let reasons: Vec<_> = events
             .into_iter()
             .map(|event| (event.regarding.and_then(|about| about.name), event.reason))

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{Workload, labels};
-use baton_e2e::{Operator, OperatorOptions, scenarios, workload};
+use baton_e2e::{Environment, Operator, OperatorOptions, scenarios, workload};
 use baton_testbed::{Cluster, Mark, eventually};
 use kube::{
     Api, Client, CustomResourceExt as _,
@@ -15,10 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    scene::Scene,
-    threats::{as_author, entitle, install_policy, rights, verb_on, workloads},
-};
+use crate::threats::{as_author, entitle, install_policy, rights, verb_on, workloads};
 
 scenarios! {
     only real, because "of admission":
@@ -221,43 +218,43 @@ fn of_several(twin: &str) -> Vec<Case> {
     ]
 }
 
-/// The stage: a Baton without a shard, and one with.
-struct Stage {
-    scene: Scene,
+/// A Baton without a shard, one with, and an author.
+struct TwoShards {
+    env: Environment,
     second: Operator,
     author: Client,
 }
 
-impl Stage {
+impl TwoShards {
     async fn new(cluster: &Cluster) -> Self {
-        let scene = Scene::start(cluster, "author-policy").await;
-        install_policy(&scene).await;
+        let env = Environment::start(cluster, "author-policy").await;
+        install_policy(&env).await;
         let options = OperatorOptions {
-            name: Some(format!("baton-second-{}", scene.ns())),
+            name: Some(format!("baton-second-{}", env.ns())),
             args: vec!["--shard=second".to_owned()],
             ..OperatorOptions::default()
         };
-        let second = scene.operator(options).await.unwrap();
-        let author = as_author(&scene).await;
-        Self { scene, second, author }
+        let second = env.start_operator(options).await.unwrap();
+        let author = as_author(&env).await;
+        Self { env, second, author }
     }
 
     /// Waits until Baton has reconciled the Workload.
     async fn reconciled(&self, name: &str) {
         eventually(&format!("{name} to be reconciled"), async || {
-            let workload = self.scene.workloads().get(name).await.unwrap();
+            let workload = self.env.workloads().get(name).await.unwrap();
             let observed = workload.status.as_ref().and_then(|status| status.observed_generation);
             if observed == workload.metadata.generation { Ok(()) } else { Err(workload.status) }
         })
         .await;
-        self.scene.at_rest().await;
+        self.env.at_rest().await;
     }
 
     async fn prepare(&self, name: &str, before: &[Before]) {
         for one in before {
             match one {
                 Before::Spec(spec) => {
-                    self.scene.apply_as("user", &workload(name, spec)).await.unwrap();
+                    self.env.apply_as("user", &workload(name, spec)).await.unwrap();
                     self.reconciled(name).await;
                 }
                 Before::Theirs(object) => {
@@ -265,7 +262,7 @@ impl Stage {
                     object["metadata"]["name"] = json!(name);
                     let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == object["kind"]).unwrap();
                     let params = PatchParams::apply("legacy");
-                    self.scene.children(kind).patch(name, &params, &Patch::Apply(object)).await.unwrap();
+                    self.env.children(kind).patch(name, &params, &Patch::Apply(object)).await.unwrap();
                 }
             }
         }
@@ -273,9 +270,9 @@ impl Stage {
 
     /// What both operators have done to the children of this name since then.
     fn used(&self, name: &str, since: Mark) -> BTreeSet<(&'static str, ChildKind)> {
-        let audit = self.scene.cluster.audit().unwrap();
+        let audit = self.env.cluster.audit().unwrap();
         let mut used = BTreeSet::new();
-        for user in [self.scene.operator.user(), self.second.user()] {
+        for user in [self.env.operator().user(), self.second.user()] {
             for request in audit.by_since(user, since).unwrap().writes().iter() {
                 let is_child =
                     |kind: &ChildKind| request.resource.as_deref() == Some(&*kind.api_resource().plural);
@@ -308,13 +305,13 @@ impl Stage {
                 ["create", "update", "patch", "delete"].into_iter().filter(|verb| !lacks(verb)).collect();
             rules.push(rights(&[&resource.group], &[&resource.plural], &verbs));
         }
-        entitle(&self.scene, &json!(rules)).await;
+        entitle(&self.env, &json!(rules)).await;
     }
 
     /// Waits until the author's dry run of this change is refused with this text, or accepted if there is none.
     async fn expect(&self, name: &str, change: &Value, text: Option<&str>) {
         let workloads: Api<DynamicObject> =
-            Api::namespaced_with(self.author.clone(), self.scene.ns(), &ApiResource::erase::<Workload>(&()));
+            Api::namespaced_with(self.author.clone(), self.env.ns(), &ApiResource::erase::<Workload>(&()));
         let params = PatchParams { dry_run: true, ..PatchParams::default() };
         eventually(&format!("the refusal {text:?} of {name}: {change}"), async || {
             match (workloads.patch(name, &params, &Patch::Merge(change)).await, text) {
@@ -339,22 +336,22 @@ fn fields() -> BTreeSet<String> {
 }
 
 async fn the_policy_on_authors_asks_for_each_verb_that_baton_uses(cluster: Cluster) {
-    let stage = Stage::new(&cluster).await;
+    let shards = TwoShards::new(&cluster).await;
     let mut changed = BTreeSet::new();
     // One Workload is changed to see what Baton does, and its twin is what the author tries to change.
     let cases = |twin| of_a_part().into_iter().chain(of_several(twin));
     for (seen, tried) in cases("seen").zip(cases("tried")) {
         let [of_seen, of_tried] = ["seen", "tried"].map(|twin| format!("{}-{twin}", seen.name));
-        stage.prepare(&of_seen, &seen.before).await;
-        stage.prepare(&of_tried, &tried.before).await;
+        shards.prepare(&of_seen, &seen.before).await;
+        shards.prepare(&of_tried, &tried.before).await;
         changed.extend(seen.change["spec"].as_object().into_iter().flatten().map(|(field, _)| field.clone()));
 
-        let begin = stage.scene.mark();
-        let workloads: Api<Workload> = stage.scene.api();
+        let begin = shards.env.mark();
+        let workloads: Api<Workload> = shards.env.api();
         let patch = Patch::Merge(&seen.change);
         workloads.patch(&of_seen, &PatchParams::default(), &patch).await.unwrap();
         let used = eventually(&format!("what Baton does: {}", seen.name), async || {
-            let used = stage.used(&of_seen, begin);
+            let used = shards.used(&of_seen, begin);
             let names: Vec<String> =
                 used.iter().map(|(verb, kind)| format!("{verb} {}", kind.api_resource().plural)).collect();
             let is_all = seen.uses.iter().all(|wanted| names.iter().any(|name| name == wanted));
@@ -364,24 +361,24 @@ async fn the_policy_on_authors_asks_for_each_verb_that_baton_uses(cluster: Clust
 
         for (verb, kind) in used {
             let resource = kind.api_resource();
-            stage.entitle_without(Some((verb, kind))).await;
+            shards.entitle_without(Some((verb, kind))).await;
             let text = verb_on(verb, &resource.group, &resource.plural);
-            stage.expect(&of_tried, &tried.change, Some(&text)).await;
+            shards.expect(&of_tried, &tried.change, Some(&text)).await;
         }
-        stage.entitle_without(None).await;
-        stage.expect(&of_tried, &tried.change, None).await;
+        shards.entitle_without(None).await;
+        shards.expect(&of_tried, &tried.change, None).await;
     }
     assert_eq!(changed, fields(), "each field of a spec has a case");
 
     // Whoever may write the Workload may change its other labels. A shard that nobody has is no exception.
-    entitle(&stage.scene, &json!([workloads()])).await;
+    entitle(&shards.env, &json!([workloads()])).await;
     let name = "template-tried";
-    stage.expect(name, &json!({"metadata": {"labels": {"team": "shop"}}}), None).await;
+    shards.expect(name, &json!({"metadata": {"labels": {"team": "shop"}}}), None).await;
     let parked = json!({"metadata": {"labels": {labels::SHARD: "nowhere"}}});
-    stage.expect(name, &parked, Some("\"create\" on deployments.apps")).await;
+    shards.expect(name, &parked, Some("\"create\" on deployments.apps")).await;
 
     // No right is enough for a shard that no installation can have.
-    stage.entitle_without(None).await;
+    shards.entitle_without(None).await;
     let nameless = json!({"metadata": {"labels": {labels::SHARD: ""}}});
-    stage.expect(name, &nameless, Some("the label baton.rs/shard has no value")).await;
+    shards.expect(name, &nameless, Some("the label baton.rs/shard has no value")).await;
 }

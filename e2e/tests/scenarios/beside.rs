@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::DryRun;
-use baton_e2e::{OperatorOptions, scenarios};
+use baton_e2e::{
+    Environment, OperatorOptions,
+    environment::{entries_of, replicas},
+    scenarios,
+};
 use baton_testbed::{Cluster, eventually};
 use kube::{
     api::{DeleteParams, Patch, PatchParams},
     core::DynamicObject,
 };
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, entries_of, replicas};
 
 scenarios! {
     a_zero_value_that_another_manager_applies_too_is_no_takeover,
@@ -28,7 +30,7 @@ scenarios! {
 const A_SECOND: Duration = Duration::from_millis(1100);
 
 /// A Deployment's apply with this container, by this manager and forced.
-async fn apply_container(scene: &Scene, manager: &str, container: &Value) {
+async fn apply_container(env: &Environment, manager: &str, container: &Value) {
     let mut app = json!({"name": "app"});
     app.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
     let body = json!({
@@ -36,7 +38,7 @@ async fn apply_container(scene: &Scene, manager: &str, container: &Value) {
         "spec": {"template": {"spec": {"containers": [app]}}},
     });
     let params = PatchParams::apply(manager).force();
-    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
+    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
 }
 
 fn with_container(container: &Value) -> Value {
@@ -46,60 +48,59 @@ fn with_container(container: &Value) -> Value {
 }
 
 async fn a_zero_value_that_another_manager_applies_too_is_no_takeover(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "zero").await;
+    let env = Environment::start(&cluster, "zero").await;
     let container = json!({"stdin": false, "env": [{"name": "FLAG", "value": ""}]});
-    scene.apply(&with_container(&container)).await;
-    scene.condition("Ready", "True").await;
-    scene.at_rest().await;
-    let mark = scene.mark();
+    env.apply(&with_container(&container)).await;
+    env.condition("Ready", "True").await;
+    env.at_rest().await;
+    let mark = env.mark();
     for _ in 0..6 {
-        apply_container(&scene, "other", &container).await;
-        scene.reconcile().await;
+        apply_container(&env, "other", &container).await;
+        env.reconcile().await;
     }
-    let writes = scene.requests_since(mark).writes().resource("deployments");
+    let writes = env.requests_since(mark).writes().resource("deployments");
     assert!(writes.is_empty(), "nothing changed but the owner of what isn't stored:\n{writes}");
-    let status = scene.workload().await.status.unwrap();
+    let status = env.workload().await.status.unwrap();
     assert_eq!(status.takeovers, [], "{:?}", status.conditions);
-    scene.no_condition("Contested").await;
+    env.no_condition("Contested").await;
 
     // Another value is one.
-    apply_container(&scene, "other", &json!({"env": [{"name": "FLAG", "value": "on"}]})).await;
-    scene
-        .child_where("the variable without a value", ChildKind::Deployment, |live| {
-            live.data["spec"]["template"]["spec"]["containers"][0]["env"][0].get("value").is_none()
-        })
-        .await;
-    scene.event(&["TookOver", "FLAG"]).await;
+    apply_container(&env, "other", &json!({"env": [{"name": "FLAG", "value": "on"}]})).await;
+    env.child_where("the variable without a value", ChildKind::Deployment, |live| {
+        live.data["spec"]["template"]["spec"]["containers"][0]["env"][0].get("value").is_none()
+    })
+    .await;
+    env.event(&["TookOver", "FLAG"]).await;
 }
 
 async fn a_zero_value_that_is_sent_again_moves_its_entry_as_predicted(cluster: Cluster) {
     // Each resync sends what it could skip.
     let args = ["--resync", "2s"].map(str::to_owned).to_vec();
     let options = OperatorOptions { args, ..OperatorOptions::default() };
-    let scene = Scene::start_with(&cluster, "moved", options).await;
-    scene.apply(&with_container(&json!({"stdin": false}))).await;
-    scene.condition("Ready", "True").await;
-    scene.at_rest().await;
+    let env = Environment::start_with(&cluster, "moved", options).await;
+    env.apply(&with_container(&json!({"stdin": false}))).await;
+    env.condition("Ready", "True").await;
+    env.at_rest().await;
     tokio::time::sleep(A_SECOND).await;
-    apply_container(&scene, "other", &json!({"workingDir": "/tmp"})).await;
-    let before = scene.child(ChildKind::Deployment).await.unwrap();
+    apply_container(&env, "other", &json!({"workingDir": "/tmp"})).await;
+    let before = env.child(ChildKind::Deployment).await.unwrap();
     let appliers = |deployment: &DynamicObject| {
         let entries = deployment.metadata.managed_fields.iter().flatten();
         let applies = entries.filter(|entry| entry.operation.as_deref() == Some("Apply"));
         applies.filter_map(|entry| entry.manager.clone()).collect::<Vec<_>>()
     };
     let is_moved = |live: &DynamicObject| appliers(live) == ["other", "baton"];
-    let after = scene.child_where("Baton's entry behind the other's", ChildKind::Deployment, is_moved).await;
+    let after = env.child_where("Baton's entry behind the other's", ChildKind::Deployment, is_moved).await;
     assert_eq!(after.metadata.generation, before.metadata.generation, "only the order has changed");
-    scene.at_rest().await;
-    let metrics = scene.operator.metrics().await.unwrap();
+    env.at_rest().await;
+    let metrics = env.operator().metrics().await.unwrap();
     assert_eq!(metrics.count("baton_predictions_total", &[("outcome", "mismatch")]), 0);
 }
 
 /// Waits until the message of `Applied` has all these words.
-async fn rejected_because_of(scene: &Scene, words: &[&str]) {
+async fn rejected_because_of(env: &Environment, words: &[&str]) {
     eventually(&format!("a refusal with {words:?}"), async || {
-        let applied = scene.condition("Applied", "False").await;
+        let applied = env.condition("Applied", "False").await;
         let has_all = words.iter().all(|word| applied.message.contains(word));
         if applied.reason == "Rejected" && has_all { Ok(()) } else { Err(applied) }
     })
@@ -107,66 +108,66 @@ async fn rejected_because_of(scene: &Scene, words: &[&str]) {
 }
 
 async fn a_second_handler_of_a_probe_is_named_with_its_owner(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "handler").await;
+    let env = Environment::start(&cluster, "handler").await;
     let get = json!({"livenessProbe": {"httpGet": {"path": "/", "port": 80}}});
-    scene.apply(&with_container(&get)).await;
-    scene.condition("Applied", "True").await;
+    env.apply(&with_container(&get)).await;
+    env.condition("Applied", "True").await;
     let headers =
         json!({"livenessProbe": {"httpGet": {"port": 80, "httpHeaders": [{"name": "A", "value": "b"}]}}});
-    apply_container(&scene, "kubectl-edit", &headers).await;
-    scene.at_rest().await;
-    scene.apply(&with_container(&json!({"livenessProbe": {"exec": {"command": ["true"]}}}))).await;
-    rejected_because_of(&scene, &["livenessProbe.httpGet", "owned by kubectl-edit"]).await;
-    scene.event(&["Warning Rejected:", "owned by kubectl-edit"]).await;
+    apply_container(&env, "kubectl-edit", &headers).await;
+    env.at_rest().await;
+    env.apply(&with_container(&json!({"livenessProbe": {"exec": {"command": ["true"]}}}))).await;
+    rejected_because_of(&env, &["livenessProbe.httpGet", "owned by kubectl-edit"]).await;
+    env.event(&["Warning Rejected:", "owned by kubectl-edit"]).await;
 }
 
 async fn a_second_limit_of_a_disruption_budget_is_named_with_its_owner(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "limits").await;
-    scene.apply(&json!({"disruptionBudget": {"maxUnavailable": 1}})).await;
-    scene.condition("Applied", "True").await;
+    let env = Environment::start(&cluster, "limits").await;
+    env.apply(&json!({"disruptionBudget": {"maxUnavailable": 1}})).await;
+    env.condition("Applied", "True").await;
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": {"maxUnavailable": 1},
     });
     let params = PatchParams::apply("helm").force();
-    scene.children(ChildKind::DisruptionBudget).patch("web", &params, &Patch::Apply(&budget)).await.unwrap();
-    scene.at_rest().await;
-    scene.apply(&json!({"disruptionBudget": {"minAvailable": 1}})).await;
-    rejected_because_of(&scene, &[".spec.maxUnavailable, owned by helm"]).await;
+    env.children(ChildKind::DisruptionBudget).patch("web", &params, &Patch::Apply(&budget)).await.unwrap();
+    env.at_rest().await;
+    env.apply(&json!({"disruptionBudget": {"minAvailable": 1}})).await;
+    rejected_because_of(&env, &[".spec.maxUnavailable, owned by helm"]).await;
 }
 
 async fn a_container_that_another_manager_still_holds_is_named_with_its_owner(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "held").await;
+    let env = Environment::start(&cluster, "held").await;
     let spec = |names: &[&str]| {
         let containers: Vec<Value> =
             names.iter().map(|name| json!({"name": name, "image": format!("{name}:1")})).collect();
         json!({"template": {"spec": {"containers": containers}}})
     };
-    scene.apply(&spec(&["app", "helper"])).await;
-    scene.condition("Applied", "True").await;
+    env.apply(&spec(&["app", "helper"])).await;
+    env.condition("Applied", "True").await;
     let body = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"spec": {"containers": [{"name": "helper"}]}}},
     });
     let params = PatchParams::apply("legacy");
-    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
-    scene.at_rest().await;
-    scene.apply(&spec(&["app"])).await;
-    rejected_because_of(&scene, &[r#".spec.template.spec.containers[name="helper"], owned by legacy"#]).await;
+    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
+    env.at_rest().await;
+    env.apply(&spec(&["app"])).await;
+    rejected_because_of(&env, &[r#".spec.template.spec.containers[name="helper"], owned by legacy"#]).await;
 }
 
 async fn what_a_user_applied_under_the_temporary_managers_name_stays(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "name").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "name").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
     let body = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "annotations": {"note": "mine"}}, "spec": {"minReadySeconds": 7},
     });
     let params = PatchParams::apply("handover-to-hpa");
-    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
+    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
 
     let stays = async |replica_count| {
-        let live = scene
+        let live = env
             .child_where("the replica count", ChildKind::Deployment, |live| replicas(live) == replica_count)
             .await;
         assert_eq!(live.data["spec"]["minReadySeconds"], 7);
@@ -175,23 +176,22 @@ async fn what_a_user_applied_under_the_temporary_managers_name_stays(cluster: Cl
         fields.clone()
     };
     // Without metrics this autoscaler never writes, so the temporary manager owns the count until Baton takes it back.
-    scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 3}})).await;
-    scene
-        .child_where("the temporary manager to own the count", ChildKind::Deployment, |live| {
-            entries_of(live, "handover-to-hpa")
-                .iter()
-                .any(|(_, _, fields)| fields["f:spec"].get("f:replicas").is_some())
-        })
-        .await;
+    env.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 3}})).await;
+    env.child_where("the temporary manager to own the count", ChildKind::Deployment, |live| {
+        entries_of(live, "handover-to-hpa")
+            .iter()
+            .any(|(_, _, fields)| fields["f:spec"].get("f:replicas").is_some())
+    })
+    .await;
     assert!(stays(2).await["f:spec"].get("f:replicas").is_some());
-    scene.apply(&json!({"replicas": 3})).await;
-    scene.gone(ChildKind::Autoscaler).await;
+    env.apply(&json!({"replicas": 3})).await;
+    env.gone(ChildKind::Autoscaler).await;
     assert!(stays(3).await["f:spec"].get("f:replicas").is_none());
-    scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
+    env.workloads().delete("web", &DeleteParams::default()).await.unwrap();
 }
 
 async fn a_load_balancer_that_gets_another_type_is_predicted(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "types").await;
+    let env = Environment::start(&cluster, "types").await;
     let service = |of_type: &str, mode: &str| {
         let mut service = json!({"type": of_type, "ports": [{"name": "http", "port": 80}]});
         if of_type == "LoadBalancer" {
@@ -200,36 +200,30 @@ async fn a_load_balancer_that_gets_another_type_is_predicted(cluster: Cluster) {
         json!({"mode": mode, "service": service})
     };
     for of_type in ["ClusterIP", "NodePort"] {
-        scene.apply(&service("LoadBalancer", "Enforce")).await;
-        scene.condition("Applied", "True").await;
-        scene
-            .child_where("a load balancer", ChildKind::Service, |live| {
-                live.data["spec"]["type"] == "LoadBalancer"
-            })
-            .await;
+        env.apply(&service("LoadBalancer", "Enforce")).await;
+        env.condition("Applied", "True").await;
+        env.child_where("a load balancer", ChildKind::Service, |live| {
+            live.data["spec"]["type"] == "LoadBalancer"
+        })
+        .await;
         let ingress = json!({"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.1"}]}}});
         let params = PatchParams { field_manager: Some("cloud".to_owned()), ..PatchParams::default() };
-        scene
-            .children(ChildKind::Service)
-            .patch_status("web", &params, &Patch::Merge(&ingress))
-            .await
-            .unwrap();
-        scene.at_rest().await;
+        env.children(ChildKind::Service).patch_status("web", &params, &Patch::Merge(&ingress)).await.unwrap();
+        env.at_rest().await;
 
-        scene.apply(&service(of_type, "Preview")).await;
+        env.apply(&service(of_type, "Preview")).await;
         eventually(&format!("an agreed plan for {of_type}"), async || {
-            let plan = scene.workload().await.status.unwrap_or_default().plan;
+            let plan = env.workload().await.status.unwrap_or_default().plan;
             let is_agreed =
                 plan.iter().any(|child| child.kind == "Service" && child.dry_run == DryRun::Agreed);
             if is_agreed { Ok(()) } else { Err(plan) }
         })
         .await;
-        scene.apply(&service(of_type, "Enforce")).await;
-        scene.condition("Applied", "True").await;
-        scene
-            .child_where("the other type", ChildKind::Service, |live| live.data["spec"]["type"] == of_type)
+        env.apply(&service(of_type, "Enforce")).await;
+        env.condition("Applied", "True").await;
+        env.child_where("the other type", ChildKind::Service, |live| live.data["spec"]["type"] == of_type)
             .await;
-        let metrics = scene.operator.metrics().await.unwrap();
+        let metrics = env.operator().metrics().await.unwrap();
         assert_eq!(metrics.count("baton_predictions_total", &[("outcome", "mismatch")]), 0, "{of_type}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
-use baton_e2e::scenarios;
+use baton_e2e::{Environment, environment::image, scenarios};
 use baton_testbed::{AuditEntries, Cluster, eventually};
 use jiff::SignedDuration;
 use kube::{
@@ -15,8 +15,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::Instant};
-
-use crate::scene::{Scene, image};
 
 scenarios! {
     contention_is_reported_and_bounded_and_ends_with_its_cause,
@@ -82,9 +80,9 @@ fn rounds(message: &str) -> u32 {
 
 /// Waits until the operator's metrics count so many contested Deployments. They are read from its cache, which may lag
 /// behind the status that a test has just read from the API server.
-async fn contested_deployments(scene: &Scene, expected: u64) {
+async fn contested_deployments(env: &Environment, expected: u64) {
     eventually(&format!("{expected} contested Deployments in the metrics"), async || {
-        let metrics = scene.operator.metrics().await.unwrap();
+        let metrics = env.operator().metrics().await.unwrap();
         let count = metrics.count("baton_contested_children", &[("kind", "Deployment")]);
         if count == expected { Ok(()) } else { Err(count) }
     })
@@ -92,32 +90,31 @@ async fn contested_deployments(scene: &Scene, expected: u64) {
 }
 
 /// Contention from beginning to end, with an edit of the spec in it.
-async fn contend(scene: &Scene, lasts: Duration) {
+async fn contend(env: &Environment, lasts: Duration) {
     let spec = |ports: Value| json!({"replicas": 1, "service": {"ports": ports}});
-    scene.apply(&spec(json!([{"name": "http", "port": 80}]))).await;
-    scene.condition("Ready", "True").await;
-    scene.at_rest().await;
+    env.apply(&spec(json!([{"name": "http", "port": 80}]))).await;
+    env.condition("Ready", "True").await;
+    env.at_rest().await;
 
-    let (begin, mark) = (Instant::now(), scene.mark());
-    let rogue = Rogue::start(scene.children(ChildKind::Deployment));
-    let contested = scene.condition("Contested", "True").await;
+    let (begin, mark) = (Instant::now(), env.mark());
+    let rogue = Rogue::start(env.children(ChildKind::Deployment));
+    let contested = env.condition("Contested", "True").await;
     for word in ["Deployment", IMAGE, "rogue"] {
         assert!(contested.message.contains(word), "{word} in {}", contested.message);
     }
     assert!(rounds(&contested.message) >= FREE, "{}", contested.message);
-    assert_eq!(scene.condition("Applied", "False").await.reason, "Contested");
-    contested_deployments(scene, 1).await;
+    assert_eq!(env.condition("Applied", "False").await.reason, "Contested");
+    contested_deployments(env, 1).await;
 
     // The other children go on.
-    scene.apply(&spec(json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]))).await;
-    scene
-        .child_where("the new port of the Service", ChildKind::Service, |service| {
-            service.data["spec"]["ports"].as_array().unwrap().len() == 2
-        })
-        .await;
+    env.apply(&spec(json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]))).await;
+    env.child_where("the new port of the Service", ChildKind::Service, |service| {
+        service.data["spec"]["ports"].as_array().unwrap().len() == 2
+    })
+    .await;
     tokio::time::sleep(lasts.saturating_sub(begin.elapsed())).await;
-    assert_eq!(scene.condition("Contested", "True").await.reason, "Contested", "the contention goes on");
-    let writes = scene.requests_since(mark).writes();
+    assert_eq!(env.condition("Contested", "True").await.reason, "Contested", "the contention goes on");
+    let writes = env.requests_since(mark).writes();
     rogue.stop();
     eprintln!("contention for {lasts:?}: {}", summary(&writes));
     // The edit ended a pause.
@@ -133,7 +130,7 @@ async fn contend(scene: &Scene, lasts: Duration) {
 
     // It is over once the field has stayed Baton's for twice the last pause.
     eventually("the condition to go", async || {
-        let conditions = scene.workload().await.status.unwrap_or_default().conditions;
+        let conditions = env.workload().await.status.unwrap_or_default().conditions;
         if conditions.iter().any(|condition| condition.type_ == "Contested") {
             Err(conditions)
         } else {
@@ -142,42 +139,42 @@ async fn contend(scene: &Scene, lasts: Duration) {
     })
     .await;
     eprintln!("over after {:?}", begin.elapsed());
-    scene.condition("Applied", "True").await;
-    scene.condition("Ready", "True").await;
-    assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:1");
-    contested_deployments(scene, 0).await;
-    scene.at_rest().await;
-    let events = scene.events().await;
+    env.condition("Applied", "True").await;
+    env.condition("Ready", "True").await;
+    assert_eq!(image(&env.child(ChildKind::Deployment).await.unwrap()), "app:1");
+    contested_deployments(env, 0).await;
+    env.at_rest().await;
+    let events = env.events().await;
     for begins in ["Warning Contested: Deployment: rogue overwrites", "Normal ContentionOver:"] {
         let count = events.iter().filter(|event| event.starts_with(begins)).count();
         assert_eq!(count, 1, "{begins} in {events:#?}");
     }
-    let mark = scene.mark();
+    let mark = env.mark();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let writes = scene.requests_since(mark).writes();
+    let writes = env.requests_since(mark).writes();
     assert!(writes.is_empty(), "nothing is left to do:\n{writes}");
 }
 
 async fn contention_is_reported_and_bounded_and_ends_with_its_cause(cluster: Cluster) {
-    contend(&Scene::start(&cluster, "contention").await, Duration::from_mins(1)).await;
+    contend(&Environment::start(&cluster, "contention").await, Duration::from_mins(1)).await;
 }
 
 async fn a_restart_does_not_reset_the_pauses_of_contention(cluster: Cluster) {
-    let mut scene = Scene::start(&cluster, "contention-restart").await;
-    scene.apply(&json!({"replicas": 1})).await;
-    scene.condition("Ready", "True").await;
-    let mark = scene.mark();
-    let rogue = Rogue::start(scene.children(ChildKind::Deployment));
-    let taken_back = |scene: &Scene| scene.requests_since(mark).writes().resource("deployments").code(200);
+    let mut env = Environment::start(&cluster, "contention-restart").await;
+    env.apply(&json!({"replicas": 1})).await;
+    env.condition("Ready", "True").await;
+    let mark = env.mark();
+    let rogue = Rogue::start(env.children(ChildKind::Deployment));
+    let taken_back = |env: &Environment| env.requests_since(mark).writes().resource("deployments").code(200);
     eventually("a report of six rounds", async || {
-        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        let takeovers = env.workload().await.status.unwrap_or_default().takeovers;
         if takeovers.iter().any(|taken| taken.count == 6) { Ok(()) } else { Err(takeovers) }
     })
     .await;
-    let before = taken_back(&scene);
-    scene.restart().await;
+    let before = taken_back(&env);
+    env.restart().await;
     let after = eventually("the seventh round", async || {
-        let writes = taken_back(&scene);
+        let writes = taken_back(&env);
         if writes.len() > before.len() { Ok(writes) } else { Err(writes) }
     })
     .await;
@@ -188,13 +185,13 @@ async fn a_restart_does_not_reset_the_pauses_of_contention(cluster: Cluster) {
 }
 
 async fn contention_ends_with_an_edit_that_gives_the_field_up(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "given-up").await;
+    let env = Environment::start(&cluster, "given-up").await;
     let spec = |annotations: Value| json!({"replicas": 1, "deployment": {"annotations": annotations}});
-    scene.apply(&spec(json!({"contested": "baton"}))).await;
-    scene.condition("Ready", "True").await;
-    let rogue = Rogue::start(scene.children(ChildKind::Deployment));
+    env.apply(&spec(json!({"contested": "baton"}))).await;
+    env.condition("Ready", "True").await;
+    let rogue = Rogue::start(env.children(ChildKind::Deployment));
     eventually("contention of five rounds", async || {
-        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        let takeovers = env.workload().await.status.unwrap_or_default().takeovers;
         let is_it = |taken: &Takeover| taken.path == ".metadata.annotations.contested" && taken.count >= 5;
         if takeovers.iter().any(is_it) { Ok(()) } else { Err(takeovers) }
     })
@@ -203,9 +200,9 @@ async fn contention_ends_with_an_edit_that_gives_the_field_up(cluster: Cluster) 
     // The image isn't given up. Two managers may own one field, if both set the same value.
     let mut edited = spec(json!({}));
     edited["template"] = json!({"spec": {"containers": [{"name": "app", "image": "rogue:1"}]}});
-    scene.apply(&edited).await;
+    env.apply(&edited).await;
     let contested = eventually("an edit that is applied", async || {
-        let workload = scene.workload().await;
+        let workload = env.workload().await;
         let status = workload.status.unwrap_or_default();
         if status.observed_generation < workload.metadata.generation {
             return Err(status);

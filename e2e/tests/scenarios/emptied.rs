@@ -2,12 +2,10 @@
 //! a Workload accepts.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::scenarios;
+use baton_e2e::{Environment, scenarios};
 use baton_testbed::Cluster;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
-
-use crate::scene::Scene;
 
 scenarios! {
     every_optional_struct_can_be_emptied,
@@ -16,7 +14,7 @@ scenarios! {
 }
 
 async fn every_optional_struct_can_be_emptied(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "emptied").await;
+    let env = Environment::start(&cluster, "emptied").await;
     let service = |mut service: Value| {
         service["ports"] = json!([{"port": 80}]);
         json!({"service": service})
@@ -55,48 +53,48 @@ async fn every_optional_struct_can_be_emptied(cluster: Cluster) {
         ),
     ];
     for (before, after) in cases {
-        scene.apply(&before).await;
-        scene.condition("Applied", "True").await;
-        scene.apply(&after).await;
-        let applied = scene.condition("Applied", "True").await;
+        env.apply(&before).await;
+        env.condition("Applied", "True").await;
+        env.apply(&after).await;
+        let applied = env.condition("Applied", "True").await;
         assert_eq!(applied.reason, "Applied", "{after}");
         // The next case must not begin with leftovers of this one.
-        scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
+        env.workloads().delete("web", &DeleteParams::default()).await.unwrap();
         for kind in ChildKind::ALL {
-            scene.gone(kind).await;
+            env.gone(kind).await;
         }
     }
 }
 
 async fn a_service_that_stays_headless_is_reported_as_not_applied(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "headless").await;
+    let env = Environment::start(&cluster, "headless").await;
     let port = json!([{"port": 80}]);
-    scene.apply(&json!({"service": {"headless": true, "ports": port}})).await;
-    scene.condition("Applied", "True").await;
-    scene.apply(&json!({"service": {"ports": port}})).await;
-    let applied = scene.condition("Applied", "False").await;
+    env.apply(&json!({"service": {"headless": true, "ports": port}})).await;
+    env.condition("Applied", "True").await;
+    env.apply(&json!({"service": {"ports": port}})).await;
+    let applied = env.condition("Applied", "False").await;
     assert!(applied.message.contains("the Service is headless"), "{}", applied.message);
-    scene.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
-    scene.condition("Applied", "True").await;
+    env.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
+    env.condition("Applied", "True").await;
 }
 
 async fn a_number_for_a_quantity_and_null_for_an_annotation_are_accepted_as_in_a_deployment(
     cluster: Cluster,
 ) {
-    let scene = Scene::start(&cluster, "lenient").await;
+    let env = Environment::start(&cluster, "lenient").await;
     let container =
         json!({"name": "app", "image": "app:1", "resources": {"limits": {"cpu": 0.5, "memory": 1e9}}});
     let mut spec = json!({"template": {
         "metadata": {"annotations": {"note": null}}, "spec": {"containers": [container]},
     }});
     spec["service"] = json!({"ports": [{"port": 80}], "annotations": {"note": null}});
-    scene.apply(&spec).await;
-    scene.condition("Applied", "True").await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    env.apply(&spec).await;
+    env.condition("Applied", "True").await;
+    let deployment = env.child(ChildKind::Deployment).await.unwrap();
     let template = &deployment.data["spec"]["template"];
     assert_eq!(template["metadata"]["annotations"], json!({"note": ""}));
     let limits = &template["spec"]["containers"][0]["resources"]["limits"];
     assert_eq!(limits, &json!({"cpu": "500m", "memory": "1G"}));
-    let service = scene.child(ChildKind::Service).await.unwrap();
+    let service = env.child(ChildKind::Service).await.unwrap();
     assert_eq!(service.metadata.annotations.unwrap()["note"], "");
 }

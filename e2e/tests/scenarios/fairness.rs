@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use baton_e2e::{Operator, OperatorOptions, Place, scenarios, workload};
+use baton_e2e::{Environment, Operator, OperatorOptions, scenarios, workload};
 use baton_testbed::{Action, Cluster, Proxy, eventually};
 use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -28,16 +28,16 @@ const DELAY: Duration = Duration::from_secs(30);
 /// How long an edit may take; most of it is the machine's. Far less than any delay.
 const SOON: Duration = Duration::from_secs(6);
 
-async fn apply(place: &Place, name: &str, image: &str) {
+async fn apply(env: &Environment, name: &str, image: &str) {
     let containers = json!([{"name": "app", "image": image}]);
     let spec = json!({"replicas": 0, "template": {"spec": {"containers": containers}}});
-    place.apply_as("user", &workload(name, &spec)).await.unwrap();
+    env.apply_as("user", &workload(name, &spec)).await.unwrap();
 }
 
 /// Waits until so many Deployments run this image.
-async fn run(place: &Place, count: usize, image: &str) {
+async fn run(env: &Environment, count: usize, image: &str) {
     eventually(&format!("{count} Deployments running {image}"), async || {
-        let all = place.api::<Deployment>().list(&ListParams::default()).await.unwrap();
+        let all = env.api::<Deployment>().list(&ListParams::default()).await.unwrap();
         let images = all
             .into_iter()
             .filter_map(|deployment| deployment.spec?.template.spec?.containers.into_iter().next()?.image);
@@ -50,9 +50,9 @@ async fn run(place: &Place, count: usize, image: &str) {
 }
 
 /// An operator for two namespaces. While it is slow in the first, each write of a Deployment there is delayed.
-struct Stage {
-    slow: Place,
-    other: Place,
+struct TwoNamespaces {
+    slow: Environment,
+    other: Environment,
     is_slow: Arc<AtomicBool>,
     /// How many writes were delayed.
     delayed: Arc<AtomicUsize>,
@@ -60,10 +60,10 @@ struct Stage {
     _proxy: Proxy,
 }
 
-impl Stage {
+impl TwoNamespaces {
     async fn start(cluster: &Cluster, [slow, other]: [&str; 2], delay: Duration) -> Self {
         let (slow, other) =
-            (Place::new(cluster, slow).await.unwrap(), Place::new(cluster, other).await.unwrap());
+            (Environment::new(cluster, slow).await.unwrap(), Environment::new(cluster, other).await.unwrap());
         let (is_slow, delayed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (delays, counted) = (is_slow.clone(), delayed.clone());
         let deployments = format!("/apis/apps/v1/namespaces/{}/deployments/", slow.ns());
@@ -98,8 +98,8 @@ impl Stage {
 }
 
 async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) {
-    let stage = Stage::start(&cluster, ["slow", "other"], DELAY).await;
-    let Stage { slow, other, is_slow, .. } = &stage;
+    let namespaces = TwoNamespaces::start(&cluster, ["slow", "other"], DELAY).await;
+    let TwoNamespaces { slow, other, is_slow, .. } = &namespaces;
     let apply_slow = async |image: &'static str| {
         let names: Vec<String> = (0..SLOW).map(|number| format!("w{number}")).collect();
         join_all(names.iter().map(|name| apply(slow, name, image))).await;
@@ -113,7 +113,7 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
     apply_slow("app:2").await;
     sleep(Duration::from_secs(2)).await;
     for version in 2..8 {
-        stage.edit_other(&format!("app:{version}")).await;
+        namespaces.edit_other(&format!("app:{version}")).await;
         sleep(Duration::from_secs(4)).await;
     }
 }
@@ -121,8 +121,8 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
 /// All at the same time would take more memory than an operator has.
 async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
     const LARGE: usize = 6;
-    let stage = Stage::start(&cluster, ["large", "small"], Duration::from_secs(15)).await;
-    let Stage { slow: large, other, is_slow, delayed, .. } = &stage;
+    let namespaces = TwoNamespaces::start(&cluster, ["large", "small"], Duration::from_secs(15)).await;
+    let TwoNamespaces { slow: large, other, is_slow, delayed, .. } = &namespaces;
     let annotations: Map<String, Value> = (0..20_000).map(|at| (format!("k{at:05}"), "1".into())).collect();
     let apply_large = async |image: &'static str| {
         for number in 0..LARGE {
@@ -142,7 +142,7 @@ async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
     sleep(Duration::from_secs(3)).await;
     let at_once = delayed.load(Ordering::Relaxed);
     assert!((1..=LARGE / 2).contains(&at_once), "{at_once} large Deployments are written at the same time");
-    stage.edit_other("app:2").await;
+    namespaces.edit_other("app:2").await;
     is_slow.store(false, Ordering::Relaxed);
     run(large, LARGE, "app:2").await;
 }

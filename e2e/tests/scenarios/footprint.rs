@@ -5,7 +5,7 @@
 use std::{fs, time::Duration};
 
 use baton_crd::Workload;
-use baton_e2e::{OperatorOptions, Place, autoscaler, scenarios};
+use baton_e2e::{Environment, OperatorOptions, autoscaler, scenarios};
 use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt as _, stream};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
@@ -87,10 +87,10 @@ async fn settle(workloads: &Api<Workload>) {
 }
 
 async fn an_idle_operator_takes_little_memory_and_cpu_time(cluster: Cluster) {
-    let place = Place::new(&cluster, "footprint").await.unwrap();
-    let workloads = place.api::<Workload>();
+    let env = Environment::new(&cluster, "footprint").await.unwrap();
+    let workloads = env.api::<Workload>();
     let start = async || {
-        let operator = place.operator(OperatorOptions::default()).await.unwrap();
+        let operator = env.start_operator(OperatorOptions::default()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
         operator
     };
@@ -151,9 +151,9 @@ fn large_deployment(number: usize) -> Value {
 }
 
 async fn objects_that_no_workload_asks_for_take_little_memory(cluster: Cluster) {
-    let place = Place::new(&cluster, "strays").await.unwrap();
+    let env = Environment::new(&cluster, "strays").await.unwrap();
     let start = async || {
-        let operator = place.operator(OperatorOptions::default()).await.unwrap();
+        let operator = env.start_operator(OperatorOptions::default()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
         operator
     };
@@ -162,7 +162,7 @@ async fn objects_that_no_workload_asks_for_take_little_memory(cluster: Cluster) 
     let before = memory(operator.process().pid(), "VmHWM");
     operator.stop().await.unwrap();
 
-    let (autoscalers, deployments) = (place.api::<HorizontalPodAutoscaler>(), place.api::<Deployment>());
+    let (autoscalers, deployments) = (env.api::<HorizontalPodAutoscaler>(), env.api::<Deployment>());
     for number in 0..STRAYS.0 {
         let large = serde_json::from_value(large_autoscaler(number)).unwrap();
         autoscalers.create(&PostParams::default(), &large).await.unwrap();
@@ -175,7 +175,7 @@ async fn objects_that_no_workload_asks_for_take_little_memory(cluster: Cluster) 
     print_memory("started with them", operator.process().pid());
     // What moves the replica count reads all autoscalers of the namespace.
     let autoscaled = baton_e2e::web(&json!({"replicas": 1, "autoscaling": {"maxReplicas": 2}}));
-    let workloads = place.api::<Workload>();
+    let workloads = env.api::<Workload>();
     workloads.patch("web", &PatchParams::apply("user"), &Patch::Apply(autoscaled)).await.unwrap();
     eventually("the autoscaler", async || {
         autoscalers.get_opt("web").await.unwrap().map_or(Err(()), |_| Ok(()))

@@ -17,7 +17,7 @@ use baton_controller::{
     },
 };
 use baton_crd::Workload;
-use baton_e2e::scenarios;
+use baton_e2e::{Environment, environment::replicas, scenarios};
 use baton_testbed::{Cluster, eventually};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -27,8 +27,6 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::scene::{Scene, replicas};
-
 scenarios! {
     an_apply_never_recreates_a_deleted_object,
     a_step_planned_from_an_older_state_is_refused,
@@ -37,10 +35,10 @@ scenarios! {
 }
 
 /// A Workload that the operator leaves alone, and an applier without predictions that acts instead.
-async fn applier_for_a_paused_workload(scene: &Scene) -> (Applier, Workload) {
-    scene.apply(&json!({"mode": "Paused"})).await;
-    scene.condition("Applied", "Unknown").await;
-    (Applier::new(scene.client.clone(), None, Duration::from_secs(30)), scene.workload().await)
+async fn applier_for_a_paused_workload(env: &Environment) -> (Applier, Workload) {
+    env.apply(&json!({"mode": "Paused"})).await;
+    env.condition("Applied", "Unknown").await;
+    (Applier::new(env.client.clone(), None, Duration::from_secs(30)), env.workload().await)
 }
 
 fn apply(workload: &Workload, replicas: Option<i32>, guard: Guard) -> Step {
@@ -73,33 +71,33 @@ fn handing_over(target: &Target, live: &LiveObject) -> Step {
 }
 
 async fn an_apply_never_recreates_a_deleted_object(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "gone").await;
-    let (applier, workload) = applier_for_a_paused_workload(&scene).await;
+    let env = Environment::start(&cluster, "gone").await;
+    let (applier, workload) = applier_for_a_paused_workload(&env).await;
     let live = done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
-    let deployments = scene.children(ChildKind::Deployment);
+    let deployments = env.children(ChildKind::Deployment);
     deployments.delete("web", &DeleteParams::background()).await.unwrap();
-    scene.gone(ChildKind::Deployment).await;
+    env.gone(ChildKind::Deployment).await;
 
     let before = live.revision();
     assert_stale(&applier, &workload, apply(&workload, None, Guard::SameObject(before.uid.clone()))).await;
     assert_stale(&applier, &workload, apply(&workload, None, Guard::Unchanged(before.clone()))).await;
     let target = ChildKind::Deployment.target(&workload);
     assert_stale(&applier, &workload, handing_over(&target, &live)).await;
-    assert!(scene.child(ChildKind::Deployment).await.is_none());
+    assert!(env.child(ChildKind::Deployment).await.is_none());
 
     let another = done(&applier, &workload, apply(&workload, Some(4), Guard::Absent)).await;
     assert_ne!(another.revision().uid, before.uid);
     assert_stale(&applier, &workload, apply(&workload, Some(1), Guard::SameObject(before.uid))).await;
-    assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 4);
+    assert_eq!(replicas(&env.child(ChildKind::Deployment).await.unwrap()), 4);
 }
 
 async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "older").await;
-    let (applier, workload) = applier_for_a_paused_workload(&scene).await;
+    let env = Environment::start(&cluster, "older").await;
+    let (applier, workload) = applier_for_a_paused_workload(&env).await;
     done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
-    scene.scale_as("autoscaler", 5).await;
+    env.scale_as("autoscaler", 5).await;
 
-    let live = scene.live(ChildKind::Deployment).await;
+    let live = env.live(ChildKind::Deployment).await;
     let owners = Replicas::of(&live).owners.scale;
     assert_eq!(owners.len(), 1, "the write through the scale subresource left its entry");
     let mut older = live.as_json().unwrap().clone();
@@ -115,18 +113,18 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     ] {
         assert_stale(&applier, &workload, step).await;
     }
-    assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 5);
+    assert_eq!(replicas(&env.child(ChildKind::Deployment).await.unwrap()), 5);
 }
 
 async fn the_temporary_manager_never_takes_the_replica_count_from_another_owner(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "not-forced").await;
-    let (applier, workload) = applier_for_a_paused_workload(&scene).await;
+    let env = Environment::start(&cluster, "not-forced").await;
+    let (applier, workload) = applier_for_a_paused_workload(&env).await;
     done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
-    scene.scale_as("autoscaler", 5).await;
+    env.scale_as("autoscaler", 5).await;
 
     // The Deployment's controllers write its status meanwhile, so this is tried until no write comes between.
     eventually("a conflict of owners", async || {
-        let mut stale = scene.live(ChildKind::Deployment).await.as_json().unwrap().clone();
+        let mut stale = env.live(ChildKind::Deployment).await.as_json().unwrap().clone();
         stale["spec"]["replicas"] = json!(3);
         let target = ChildKind::Deployment.target(&workload);
         let step = handing_over(&target, &LiveObject::from_json(stale).unwrap());
@@ -136,15 +134,15 @@ async fn the_temporary_manager_never_takes_the_replica_count_from_another_owner(
         }
     })
     .await;
-    let deployment = scene.live(ChildKind::Deployment).await;
+    let deployment = env.live(ChildKind::Deployment).await;
     let replicas = Replicas::of(&deployment);
     assert_eq!(replicas.count, 5);
     assert!(!replicas.owners.temporary);
 }
 
 async fn a_pod_that_is_deleted_gracefully_is_not_gone(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "graceful").await;
-    let pods: Api<Pod> = scene.api();
+    let env = Environment::start(&cluster, "graceful").await;
+    let pods: Api<Pod> = env.api();
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {"name": "web"},
         "spec": {"nodeName": "somewhere", "terminationGracePeriodSeconds": 30, "containers": [{"name": "app", "image": "app:1"}]},
@@ -155,7 +153,7 @@ async fn a_pod_that_is_deleted_gracefully_is_not_gone(cluster: Cluster) {
         pods.create(&PostParams::default(), &pod).await
     })
     .await;
-    let applier = Applier::new(scene.client.clone(), None, Duration::from_secs(30));
+    let applier = Applier::new(env.client.clone(), None, Duration::from_secs(30));
     let left = eventually("the pod to be deleted", async || {
         // Its controllers may write it meanwhile.
         let live = applier.read(&Target::of(&pod, &())).await.unwrap().unwrap();

@@ -1,12 +1,14 @@
 //! `spec.replicas` goes to the autoscaler and comes back. A watch sees every value on the way.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::{autoscaler, scenarios};
+use baton_e2e::{
+    Environment, autoscaler,
+    environment::{entries_of, replicas},
+    scenarios,
+};
 use baton_testbed::{Cluster, ReplicaWatch, eventually};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, entries_of, replicas};
 
 scenarios! {
     replicas_pass_to_the_autoscaler_and_come_back_without_falling,
@@ -28,15 +30,15 @@ fn phase(workload: &baton_crd::Workload) -> Option<baton_crd::HandoverPhase> {
 }
 
 async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "handover").await;
-    scene.apply(&json!({"replicas": 3})).await;
-    scene.condition("Ready", "True").await;
-    let watch = scene.watch().await.unwrap();
+    let env = Environment::start(&cluster, "handover").await;
+    env.apply(&json!({"replicas": 3})).await;
+    env.condition("Ready", "True").await;
+    let watch = env.watch().await.unwrap();
 
     // A minimum above the replica count makes the autoscaler write, without any metric.
-    scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 8}})).await;
-    scene.condition("HandedOver", "True").await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    env.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 8}})).await;
+    env.condition("HandedOver", "True").await;
+    let deployment = env.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(replicas(&deployment), 5);
     assert_eq!(entries_of(&deployment, "handover-to-hpa"), [], "the temporary manager owns nothing any more");
     let (_, _, batons) = &entries_of(&deployment, "baton")[0];
@@ -44,17 +46,17 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
     assert_eq!(values(&watch).await, [3, 5]);
 
     // The way back: one change removes autoscaling and sets the replica count.
-    scene.apply(&json!({"replicas": 6})).await;
-    scene.gone(ChildKind::Autoscaler).await;
+    env.apply(&json!({"replicas": 6})).await;
+    env.gone(ChildKind::Autoscaler).await;
     let deployment =
-        scene.child_where("Baton's own six", ChildKind::Deployment, |live| replicas(live) == 6).await;
+        env.child_where("Baton's own six", ChildKind::Deployment, |live| replicas(live) == 6).await;
     let history = watch.history().await.unwrap();
     let owners: Vec<String> = history.last().unwrap().owners.iter().map(ToString::to_string).collect();
     assert_eq!(owners, ["baton (Apply)"], "no stale entry is left behind");
     assert_eq!(entries_of(&deployment, "baton").len(), 1, "taking back left no Update entry");
     assert_eq!(history.values(), [3, 5, 6]);
     let workload = eventually("the phase Fixed", async || {
-        let workload = scene.workload().await;
+        let workload = env.workload().await;
         if phase(&workload) == Some(baton_crd::HandoverPhase::Fixed) {
             Ok(workload)
         } else {
@@ -66,72 +68,72 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
 
     // Events are written after the status.
     for reason in ["HandedOver", "TakenBack"] {
-        scene.event(&[reason]).await;
+        env.event(&[reason]).await;
     }
 }
 
 async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas(cluster: Cluster) {
-    let scene = Scene::start_sending(&cluster, "autoscaled").await;
-    scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
+    let env = Environment::start_sending(&cluster, "autoscaled").await;
+    env.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
     // The autoscaler wants the live replica count, so it writes nothing: the temporary manager keeps the field.
-    let pending = scene.condition("HandoverPending", "True").await;
+    let pending = env.condition("HandoverPending", "True").await;
     assert!(pending.message.contains("handover-to-hpa owns spec.replicas (2)"), "{}", pending.message);
-    scene.child_where("the autoscaler", ChildKind::Autoscaler, |_| true).await;
-    scene.reconcile_times(3).await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    env.child_where("the autoscaler", ChildKind::Autoscaler, |_| true).await;
+    env.reconcile_times(3).await;
+    let deployment = env.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(replicas(&deployment), 2);
     assert_eq!(entries_of(&deployment, "handover-to-hpa").len(), 1);
 }
 
 async fn a_workload_without_replicas_keeps_the_replica_count_of_its_last_autoscaler(cluster: Cluster) {
-    let scene = Scene::start_sending(&cluster, "keep").await;
-    scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
-    scene.condition("HandedOver", "True").await;
-    let watch = scene.watch().await.unwrap();
-    scene.apply(&json!({})).await;
-    scene.gone(ChildKind::Autoscaler).await;
-    scene.reconcile_times(3).await;
+    let env = Environment::start_sending(&cluster, "keep").await;
+    env.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
+    env.condition("HandedOver", "True").await;
+    let watch = env.watch().await.unwrap();
+    env.apply(&json!({})).await;
+    env.gone(ChildKind::Autoscaler).await;
+    env.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [4]);
 }
 
 async fn a_replica_count_that_the_workload_drops_stays_on_the_deployment(cluster: Cluster) {
-    let scene = Scene::start_sending(&cluster, "dropped-replicas").await;
-    scene.apply(&json!({"replicas": 4})).await;
-    scene.condition("Ready", "True").await;
-    let watch = scene.watch().await.unwrap();
-    scene.apply(&json!({})).await;
+    let env = Environment::start_sending(&cluster, "dropped-replicas").await;
+    env.apply(&json!({"replicas": 4})).await;
+    env.condition("Ready", "True").await;
+    let watch = env.watch().await.unwrap();
+    env.apply(&json!({})).await;
     eventually("the temporary manager to own the replica count", async || {
-        let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+        let deployment = env.child(ChildKind::Deployment).await.unwrap();
         if entries_of(&deployment, "handover-to-hpa").len() == 1 { Ok(()) } else { Err(deployment.metadata) }
     })
     .await;
-    scene.reconcile_times(3).await;
+    env.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [4]);
 }
 
 async fn a_deleted_deployment_is_created_again_with_its_last_replica_count(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "deleted").await;
-    scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
-    let handed_over = scene.condition("HandedOver", "True").await;
+    let env = Environment::start(&cluster, "deleted").await;
+    env.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
+    let handed_over = env.condition("HandedOver", "True").await;
     assert!(handed_over.message.contains("spec.replicas (4)"), "{}", handed_over.message);
-    let watch = scene.watch().await.unwrap();
-    scene.children(ChildKind::Deployment).delete("web", &DeleteParams::background()).await.unwrap();
-    scene.event(&["Normal Created", "Deployment"]).await;
-    scene.condition("Ready", "True").await;
+    let watch = env.watch().await.unwrap();
+    env.children(ChildKind::Deployment).delete("web", &DeleteParams::background()).await.unwrap();
+    env.event(&["Normal Created", "Deployment"]).await;
+    env.condition("Ready", "True").await;
     assert_eq!(values(&watch).await, [4], "not spec.replicas of the Workload, which is 2");
 }
 
 async fn an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_autoscaler(cluster: Cluster) {
-    let scene = Scene::start_sending(&cluster, "external").await;
-    scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
-    scene.condition("HandoverPending", "True").await;
-    let watch = scene.watch().await.unwrap();
-    scene.scale_as("keda", 7).await;
-    let handed_over = scene.condition("HandedOver", "True").await;
+    let env = Environment::start_sending(&cluster, "external").await;
+    env.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
+    env.condition("HandoverPending", "True").await;
+    let watch = env.watch().await.unwrap();
+    env.scale_as("keda", 7).await;
+    let handed_over = env.condition("HandedOver", "True").await;
     assert!(handed_over.message.contains("keda (scale)"), "{}", handed_over.message);
-    scene.reconcile_times(3).await;
+    env.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [3, 7]);
-    assert!(scene.child(ChildKind::Autoscaler).await.is_none());
+    assert!(env.child(ChildKind::Autoscaler).await.is_none());
 }
 
 /// An autoscaler whose target is spelled like this.
@@ -142,36 +144,36 @@ fn spelled(name: &str, api_version: &str, kind: &str, spec: Value) -> Value {
 }
 
 async fn an_autoscaler_is_seen_however_its_target_is_spelled(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "spelled").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
-    let watch = scene.watch().await.unwrap();
+    let env = Environment::start(&cluster, "spelled").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
+    let watch = env.watch().await.unwrap();
     let theirs = spelled("theirs", "apps/v1beta1", "deployment", json!({"minReplicas": 4, "maxReplicas": 8}));
-    let autoscalers = scene.children(ChildKind::Autoscaler);
+    let autoscalers = env.children(ChildKind::Autoscaler);
     autoscalers.patch("theirs", &PatchParams::apply("user"), &Patch::Apply(&theirs)).await.unwrap();
-    let conflict = scene.condition("AutoscalerConflict", "True").await;
+    let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(conflict.message.contains("theirs"), "{}", conflict.message);
-    scene.child_where("the autoscaler to scale", ChildKind::Deployment, |live| replicas(live) == 4).await;
-    scene.reconcile_times(3).await;
+    env.child_where("the autoscaler to scale", ChildKind::Deployment, |live| replicas(live) == 4).await;
+    env.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [2, 4]);
 
-    scene.apply(&json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 5}})).await;
-    assert_eq!(scene.condition("Applied", "False").await.reason, "NotOwned", "Baton makes no second one");
-    assert!(scene.child(ChildKind::Autoscaler).await.is_none());
+    env.apply(&json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 5}})).await;
+    assert_eq!(env.condition("Applied", "False").await.reason, "NotOwned", "Baton makes no second one");
+    assert!(env.child(ChildKind::Autoscaler).await.is_none());
 }
 
 async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "in-vain").await;
-    scene.apply(&json!({"replicas": 2, "autoscaling": {"external": {}}})).await;
-    scene.condition("HandoverPending", "True").await;
-    let autoscalers = scene.children(ChildKind::Autoscaler);
+    let env = Environment::start(&cluster, "in-vain").await;
+    env.apply(&json!({"replicas": 2, "autoscaling": {"external": {}}})).await;
+    env.condition("HandoverPending", "True").await;
+    let autoscalers = env.children(ChildKind::Autoscaler);
     let apply = async |autoscaler: Value| {
         let name = autoscaler["metadata"]["name"].as_str().unwrap().to_owned();
         autoscalers.patch(&name, &PatchParams::apply("user"), &Patch::Apply(&autoscaler)).await.unwrap();
     };
     let limits = || json!({"minReplicas": 3, "maxReplicas": 8});
     apply(spelled("old", "extensions/v1beta1", "Deployment", limits())).await;
-    let conflict = scene.condition("AutoscalerConflict", "True").await;
+    let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(
         conflict.message.contains("old to target the kind Deployment of apps/v1"),
         "{}",
@@ -179,11 +181,11 @@ async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
     );
 
     apply(spelled("old", "apps/v1", "Deployment", limits())).await;
-    scene.condition("HandedOver", "True").await;
-    scene.no_condition("AutoscalerConflict").await;
+    env.condition("HandedOver", "True").await;
+    env.no_condition("AutoscalerConflict").await;
 
     // Another Deployment whose selector selects these pods too.
-    let live = scene.child(ChildKind::Deployment).await.unwrap();
+    let live = env.child(ChildKind::Deployment).await.unwrap();
     let labels = &live.data["spec"]["selector"]["matchLabels"];
     let template =
         json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
@@ -191,9 +193,9 @@ async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "overlapping"},
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
     });
-    let deployments = scene.children(ChildKind::Deployment);
+    let deployments = env.children(ChildKind::Deployment);
     deployments.patch("overlapping", &PatchParams::apply("user"), &Patch::Apply(&overlapping)).await.unwrap();
     apply(autoscaler("second", "overlapping", limits())).await;
-    let conflict = scene.condition("AutoscalerConflict", "True").await;
+    let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(conflict.message.contains("ScalingActive of old"), "{}", conflict.message);
 }

@@ -11,7 +11,11 @@ use std::{
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{HandoverPhase, PlannedAction, Workload, WorkloadStatus};
-use baton_e2e::{End, autoscaler, guide, is_ready, scenarios};
+use baton_e2e::{
+    End, Environment, autoscaler,
+    environment::{entries_of, image, replicas},
+    guide, is_ready, scenarios,
+};
 use baton_merge::yaml;
 use baton_testbed::{Cluster, assets, eventually, workspace};
 use kube::{
@@ -20,8 +24,6 @@ use kube::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, entries_of, image, replicas};
 
 scenarios! {
     only real, because "judged by programs in Go":
@@ -82,9 +84,9 @@ fn phases() -> BTreeSet<String> {
 }
 
 /// Waits until this holds for the current spec, and returns the Workload.
-async fn state(scene: &Scene, what: &str, holds: impl Fn(&WorkloadStatus) -> bool) -> Value {
+async fn state(env: &Environment, what: &str, holds: impl Fn(&WorkloadStatus) -> bool) -> Value {
     eventually(what, async || {
-        let workload = scene.workload().await;
+        let workload = env.workload().await;
         let status = workload.status.clone().unwrap_or_default();
         let is_current = status.observed_generation == workload.metadata.generation;
         if is_current && holds(&status) { Ok(serde_json::to_value(&workload).unwrap()) } else { Err(status) }
@@ -105,8 +107,8 @@ fn is_at_rest(status: &WorkloadStatus) -> bool {
 }
 
 /// Waits for this phase, and for rest unless Baton is taking back.
-async fn phase(scene: &Scene, phase: HandoverPhase) -> Value {
-    state(scene, &format!("{phase:?}"), |status| {
+async fn phase(env: &Environment, phase: HandoverPhase) -> Value {
+    state(env, &format!("{phase:?}"), |status| {
         let is = status.replica_ownership.as_ref().is_some_and(|ownership| ownership.phase == phase);
         is && (is_at_rest(status) || phase == HandoverPhase::TakingBack)
     })
@@ -122,55 +124,55 @@ fn nowhere() -> Value {
 type Row = (&'static str, Value, &'static str, &'static str, bool);
 
 async fn without_autoscaling(cluster: &Cluster) -> Vec<Row> {
-    let mut scene = Scene::start(cluster, "health").await;
-    assert_eq!(scene.operator.stop().await.unwrap(), End::Success);
-    let new = serde_json::to_value(scene.apply(&json!({"template": nowhere()})).await).unwrap();
-    scene.restart().await;
+    let mut env = Environment::start(cluster, "health").await;
+    assert_eq!(env.operator().stop().await.unwrap(), End::Success);
+    let new = serde_json::to_value(env.apply(&json!({"template": nowhere()})).await).unwrap();
+    env.restart().await;
     let creating =
-        state(&scene, "no pod yet", |status| reason(status, "Reconciling") == Some("RollingOut")).await;
-    scene.apply(&json!({"replicas": 1})).await;
-    let available = phase(&scene, HandoverPhase::Fixed).await;
+        state(&env, "no pod yet", |status| reason(status, "Reconciling") == Some("RollingOut")).await;
+    env.apply(&json!({"replicas": 1})).await;
+    let available = phase(&env, HandoverPhase::Fixed).await;
 
-    scene.apply(&json!({"replicas": 1, "template": nowhere()})).await;
-    let rolling_out = state(&scene, "a rollout beside the old pod", |status| {
+    env.apply(&json!({"replicas": 1, "template": nowhere()})).await;
+    let rolling_out = state(&env, "a rollout beside the old pod", |status| {
         status.ready_replicas == Some(1) && reason(status, "Reconciling") == Some("RollingOut")
     })
     .await;
     let rollout = json!({"progressDeadlineSeconds": 1});
-    scene.apply(&json!({"replicas": 1, "template": nowhere(), "rollout": rollout})).await;
-    let stuck = state(&scene, "a stuck rollout", |status| reason(status, "Stalled") == Some("Stuck")).await;
+    env.apply(&json!({"replicas": 1, "template": nowhere(), "rollout": rollout})).await;
+    let stuck = state(&env, "a stuck rollout", |status| reason(status, "Stalled") == Some("Stuck")).await;
 
-    scene.apply(&json!({"replicas": 1})).await;
-    phase(&scene, HandoverPhase::Fixed).await;
-    scene.apply(&json!({"replicas": 1, "mode": "Paused"})).await;
-    let paused = state(&scene, "Paused", is_at_rest).await;
-    scene.apply(&json!({"replicas": 1, "mode": "Preview"})).await;
-    let preview = state(&scene, "Preview", is_at_rest).await;
-    scene.apply(&json!({"replicas": 2, "mode": "Preview"})).await;
-    let previewed = state(&scene, "a plan", |status| {
+    env.apply(&json!({"replicas": 1})).await;
+    phase(&env, HandoverPhase::Fixed).await;
+    env.apply(&json!({"replicas": 1, "mode": "Paused"})).await;
+    let paused = state(&env, "Paused", is_at_rest).await;
+    env.apply(&json!({"replicas": 1, "mode": "Preview"})).await;
+    let preview = state(&env, "Preview", is_at_rest).await;
+    env.apply(&json!({"replicas": 2, "mode": "Preview"})).await;
+    let previewed = state(&env, "a plan", |status| {
         status.plan.iter().any(|planned| planned.action == PlannedAction::Update)
     })
     .await;
-    scene.apply(&json!({"replicas": 1, "suspend": true})).await;
-    let suspended = phase(&scene, HandoverPhase::Suspended).await;
+    env.apply(&json!({"replicas": 1, "suspend": true})).await;
+    let suspended = phase(&env, HandoverPhase::Suspended).await;
 
     let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
     let containers = json!([{"name": "app", "image": "app:1", "resources": resources}]);
-    scene.apply(&json!({"template": {"spec": {"containers": containers}}})).await;
+    env.apply(&json!({"template": {"spec": {"containers": containers}}})).await;
     let rejected =
-        state(&scene, "a rejected child", |status| reason(status, "Stalled") == Some("Rejected")).await;
-    scene.apply(&json!({})).await;
-    let unmanaged = phase(&scene, HandoverPhase::Unmanaged).await;
+        state(&env, "a rejected child", |status| reason(status, "Stalled") == Some("Rejected")).await;
+    env.apply(&json!({})).await;
+    let unmanaged = phase(&env, HandoverPhase::Unmanaged).await;
 
-    assert_eq!(scene.operator.stop().await.unwrap(), End::Success);
-    let changed = serde_json::to_value(scene.apply(&json!({"replicas": 2})).await).unwrap();
+    assert_eq!(env.operator().stop().await.unwrap(), End::Success);
+    let changed = serde_json::to_value(env.apply(&json!({"replicas": 2})).await).unwrap();
     let finalizers = |finalizers: Value| Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
     let patch = async |finalizers: &Patch<Value>| {
-        scene.workloads().patch("web", &PatchParams::default(), finalizers).await.unwrap()
+        env.workloads().patch("web", &PatchParams::default(), finalizers).await.unwrap()
     };
     patch(&finalizers(json!(["baton.rs/kept-for-the-test"]))).await;
-    scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
-    let deleting = serde_json::to_value(scene.workload().await).unwrap();
+    env.workloads().delete("web", &DeleteParams::default()).await.unwrap();
+    let deleting = serde_json::to_value(env.workload().await).unwrap();
     patch(&finalizers(Value::Null)).await;
     vec![
         ("not seen by Baton yet", new, "InProgress", "Progressing", false),
@@ -190,41 +192,41 @@ async fn without_autoscaling(cluster: &Cluster) -> Vec<Row> {
 }
 
 async fn with_autoscaling(cluster: &Cluster) -> Vec<Row> {
-    let scene = Scene::start(cluster, "health-autoscaled").await;
-    let autoscalers = scene.children(ChildKind::Autoscaler);
+    let env = Environment::start(cluster, "health-autoscaled").await;
+    let autoscalers = env.children(ChildKind::Autoscaler);
     let patch = async |name: &str, patch: Value| {
         autoscalers.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     };
-    scene.apply(&json!({"replicas": 0, "autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
-    let disabled = phase(&scene, HandoverPhase::AutoscalerDisabled).await;
-    scene.scale_as("kubectl", 1).await;
-    let handed_over = phase(&scene, HandoverPhase::HandedOver).await;
-    state(&scene, "the autoscaler's own count", |status| {
+    env.apply(&json!({"replicas": 0, "autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
+    let disabled = phase(&env, HandoverPhase::AutoscalerDisabled).await;
+    env.scale_as("kubectl", 1).await;
+    let handed_over = phase(&env, HandoverPhase::HandedOver).await;
+    state(&env, "the autoscaler's own count", |status| {
         status.ready_replicas == Some(2) && is_at_rest(status)
     })
     .await;
 
     // A finalizer keeps the autoscaler, so that Baton waits for it to go.
     patch("web", json!({"metadata": {"finalizers": ["baton.rs/kept-for-the-test"]}})).await;
-    scene.apply(&json!({"replicas": 2})).await;
-    let taking_back = phase(&scene, HandoverPhase::TakingBack).await;
+    env.apply(&json!({"replicas": 2})).await;
+    let taking_back = phase(&env, HandoverPhase::TakingBack).await;
     patch("web", json!({"metadata": {"finalizers": null}})).await;
-    phase(&scene, HandoverPhase::Fixed).await;
+    phase(&env, HandoverPhase::Fixed).await;
 
     let external = json!({"replicas": 2, "autoscaling": {"external": {}}});
-    scene.apply(&external).await;
-    let pending = phase(&scene, HandoverPhase::HandoverPending).await;
-    scene.edit_as("someone", ChildKind::Deployment, &Patch::Merge(json!({"spec": {"replicas": 3}}))).await;
-    let other = phase(&scene, HandoverPhase::OwnedByOther).await;
+    env.apply(&external).await;
+    let pending = phase(&env, HandoverPhase::HandoverPending).await;
+    env.edit_as("someone", ChildKind::Deployment, &Patch::Merge(json!({"spec": {"replicas": 3}}))).await;
+    let other = phase(&env, HandoverPhase::OwnedByOther).await;
     let theirs = autoscaler("theirs", "web", json!({"minReplicas": 4, "maxReplicas": 6}));
     autoscalers.create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();
-    phase(&scene, HandoverPhase::HandedOver).await;
-    scene.apply(&json!({"replicas": 2})).await;
-    let conflict = phase(&scene, HandoverPhase::AutoscalerConflict).await;
-    scene.apply(&external).await;
-    phase(&scene, HandoverPhase::HandedOver).await;
+    phase(&env, HandoverPhase::HandedOver).await;
+    env.apply(&json!({"replicas": 2})).await;
+    let conflict = phase(&env, HandoverPhase::AutoscalerConflict).await;
+    env.apply(&external).await;
+    phase(&env, HandoverPhase::HandedOver).await;
     autoscalers.delete("theirs", &DeleteParams::default()).await.unwrap();
-    let missing = phase(&scene, HandoverPhase::AutoscalerMissing).await;
+    let missing = phase(&env, HandoverPhase::AutoscalerMissing).await;
     vec![
         ("AutoscalerDisabled", disabled, "Current", "Healthy", true),
         ("HandedOver", handed_over, "Current", "Healthy", true),
@@ -237,24 +239,24 @@ async fn with_autoscaling(cluster: &Cluster) -> Vec<Row> {
 }
 
 async fn beside_others(cluster: &Cluster) -> Vec<Row> {
-    let scene = Scene::start(cluster, "health-others").await;
+    let env = Environment::start(cluster, "health-others").await;
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]},
     });
     let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
-    let services = scene.children(ChildKind::Service);
+    let services = env.children(ChildKind::Service);
     services.create(&params, &serde_json::from_value(service).unwrap()).await.unwrap();
-    scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
+    env.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
     let not_owned =
-        state(&scene, "a child not owned", |status| reason(status, "Stalled") == Some("NotOwned")).await;
+        state(&env, "a child not owned", |status| reason(status, "Stalled") == Some("NotOwned")).await;
 
-    scene.apply(&json!({})).await;
-    state(&scene, "rest", is_at_rest).await;
+    env.apply(&json!({})).await;
+    state(&env, "rest", is_at_rest).await;
     let contested = eventually("contention", async || {
         let containers = json!([{"name": "app", "image": "rogue:1"}]);
         let rogue = json!({"spec": {"template": {"spec": {"containers": containers}}}});
-        scene.edit_as("rogue", ChildKind::Deployment, &Patch::Strategic(rogue)).await;
-        let workload = scene.workload().await;
+        env.edit_as("rogue", ChildKind::Deployment, &Patch::Strategic(rogue)).await;
+        let workload = env.workload().await;
         let status = workload.status.clone().unwrap_or_default();
         if reason(&status, "Stalled") == Some("Contested") {
             Ok(serde_json::to_value(&workload).unwrap())
@@ -399,38 +401,38 @@ fn the_config_map_has_the_health_script() {
 }
 
 async fn kubectl_changes_a_child_as_the_page_says(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "by-kubectl").await;
-    let kubectl = async |line: &str| scene.kubectl(line, &[]).await.unwrap();
-    scene.apply(&json!({"replicas": 1})).await;
-    state(&scene, "rest", is_at_rest).await;
+    let env = Environment::start(&cluster, "by-kubectl").await;
+    let kubectl = async |line: &str| env.kubectl(line, &[]).await.unwrap();
+    env.apply(&json!({"replicas": 1})).await;
+    state(&env, "rest", is_at_rest).await;
 
     let restarted = "kubectl.kubernetes.io/restartedAt";
     kubectl("rollout restart deployment/web").await;
-    scene.reconcile_times(2).await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    env.reconcile_times(2).await;
+    let deployment = env.child(ChildKind::Deployment).await.unwrap();
     assert!(!deployment.data["spec"]["template"]["metadata"]["annotations"][restarted].is_null());
     assert_eq!(entries_of(&deployment, "kubectl-rollout").len(), 1);
 
     let is_ours = |live: &kube::core::DynamicObject| image(live) == "app:2" && replicas(live) == 1;
     let containers = json!([{"name": "app", "image": "app:2"}]);
-    scene.apply(&json!({"replicas": 1, "template": {"spec": {"containers": containers}}})).await;
-    state(&scene, "rest", is_at_rest).await;
+    env.apply(&json!({"replicas": 1, "template": {"spec": {"containers": containers}}})).await;
+    state(&env, "rest", is_at_rest).await;
     kubectl("rollout undo deployment/web").await;
-    scene.event(&["app:1", "app:2"]).await;
-    scene.child_where("Baton's image after the undo", ChildKind::Deployment, is_ours).await;
+    env.event(&["app:1", "app:2"]).await;
+    env.child_where("Baton's image after the undo", ChildKind::Deployment, is_ours).await;
     kubectl("scale deployment/web --replicas=4").await;
-    scene.child_where("Baton's replica count", ChildKind::Deployment, is_ours).await;
+    env.child_where("Baton's replica count", ChildKind::Deployment, is_ours).await;
     kubectl("set image deployment/web app=other:1").await;
-    scene.event(&["other:1"]).await;
-    scene.child_where("Baton's image", ChildKind::Deployment, is_ours).await;
+    env.event(&["other:1"]).await;
+    env.child_where("Baton's image", ChildKind::Deployment, is_ours).await;
 }
 
 async fn the_workloads_of_the_page_are_valid(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "other-tools").await;
+    let env = Environment::start(&cluster, "other-tools").await;
     let blocks = guide::page("docs/other-tools.md").unwrap();
     let objects = blocks.iter().filter(|block| block.kind == "yaml");
     let objects = objects.map(|block| yaml::from_str::<Value>(&block.text).unwrap());
     let workloads: Vec<Value> = objects.filter(|object| object["kind"] == "Workload").collect();
     assert!(!workloads.is_empty());
-    scene.server_side_apply(&workloads).await.unwrap();
+    env.server_side_apply(&workloads).await.unwrap();
 }

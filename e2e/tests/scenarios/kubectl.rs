@@ -1,11 +1,9 @@
 //! Workloads by `kubectl`, as people use it.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::scenarios;
+use baton_e2e::{Environment, environment::replicas, scenarios};
 use baton_testbed::{Cluster, eventually};
 use serde_json::json;
-
-use crate::scene::{Scene, replicas};
 
 scenarios! {
     only real, because "by kubectl":
@@ -15,11 +13,11 @@ scenarios! {
 }
 
 async fn kubectl_gets_waits_for_and_scales_a_workload(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "kubectl").await;
-    scene.apply(&json!({"replicas": 2})).await;
+    let env = Environment::start(&cluster, "kubectl").await;
+    env.apply(&json!({"replicas": 2})).await;
     let kubectl = async |line: &str| {
-        let args = line.split(' ').chain(["--namespace", scene.ns()]);
-        scene.cluster.real().kubectl(args).await.unwrap().success().unwrap()
+        let args = line.split(' ').chain(["--namespace", env.ns()]);
+        env.cluster.real().kubectl(args).await.unwrap().success().unwrap()
     };
 
     kubectl("wait --for=condition=Ready bwl/web --timeout=60s").await;
@@ -30,37 +28,37 @@ async fn kubectl_gets_waits_for_and_scales_a_workload(cluster: Cluster) {
     assert!(kubectl("get baton").await.contains("web"), "the category lists Workloads");
 
     kubectl("scale bwl/web --replicas=3").await;
-    scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+    env.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }
 
 async fn kubectl_warns_that_a_replica_count_has_no_effect_while_an_autoscaler_scales(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "scale-ignored").await;
+    let env = Environment::start(&cluster, "scale-ignored").await;
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/replicas.yaml");
-    scene.cluster.real().kubectl(["apply", "--server-side", "-f", policy]).await.unwrap().success().unwrap();
-    scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
-    scene.condition("HandoverPending", "True").await;
+    env.cluster.real().kubectl(["apply", "--server-side", "-f", policy]).await.unwrap().success().unwrap();
+    env.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
+    env.condition("HandoverPending", "True").await;
     eventually("kubectl to be warned", async || {
         let edit = r#"{"spec": {"replicas": 3}}"#;
         let args =
-            ["patch", "bwl/web", "--type=merge", "-p", edit, "--dry-run=server", "--namespace", scene.ns()];
-        let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
+            ["patch", "bwl/web", "--type=merge", "-p", edit, "--dry-run=server", "--namespace", env.ns()];
+        let warning = env.cluster.real().kubectl(args).await.unwrap().stderr;
         if warning.contains("spec.replicas has no effect") { Ok(()) } else { Err(warning) }
     })
     .await;
 
     // A scale shows no policy the spec, so the condition alone reports it.
-    let args = ["scale", "bwl/web", "--replicas=5", "--namespace", scene.ns()];
-    scene.cluster.real().kubectl(args).await.unwrap().success().unwrap();
-    let message = scene.condition("HandedOver", "False").await.message;
+    let args = ["scale", "bwl/web", "--replicas=5", "--namespace", env.ns()];
+    env.cluster.real().kubectl(args).await.unwrap().success().unwrap();
+    let message = env.condition("HandedOver", "False").await.message;
     assert!(message.contains("spec.replicas (5) has no effect meanwhile"), "{message}");
-    assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 2);
+    assert_eq!(replicas(&env.child(ChildKind::Deployment).await.unwrap()), 2);
 }
 
 async fn kubectl_scale_sets_the_replica_count_of_a_workload_without_one(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "scale").await;
-    scene.apply(&json!({})).await;
-    scene.condition("Ready", "True").await;
-    let args = ["scale", "bwl/web", "--replicas=3", "--namespace", scene.ns()];
-    scene.cluster.real().kubectl(args).await.unwrap().success().unwrap();
-    scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+    let env = Environment::start(&cluster, "scale").await;
+    env.apply(&json!({})).await;
+    env.condition("Ready", "True").await;
+    let args = ["scale", "bwl/web", "--replicas=3", "--namespace", env.ns()];
+    env.cluster.real().kubectl(args).await.unwrap().success().unwrap();
+    env.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }

@@ -12,7 +12,7 @@ use baton_apply::{
     Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
 };
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::scenarios;
+use baton_e2e::{Environment, scenarios};
 use baton_testbed::Cluster;
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, StatefulSet},
@@ -27,8 +27,6 @@ use kube::{
     core::ApiResource,
 };
 use serde_json::{Value, json};
-
-use crate::scene::Scene;
 
 scenarios! {
     an_object_is_the_same_as_a_new_one_whatever_its_history,
@@ -310,7 +308,7 @@ async fn an_object_is_the_same_as_a_new_one_whatever_its_history(cluster: Cluste
 }
 
 async fn a_child_is_as_its_workload_says_whatever_its_history(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "history").await;
+    let env = Environment::start(&cluster, "history").await;
     let pod = |mut pod: Value| {
         pod["containers"] = json!([{"name": "app", "image": "app:1"}]);
         json!({"template": {"spec": pod}})
@@ -335,29 +333,29 @@ async fn a_child_is_as_its_workload_says_whatever_its_history(cluster: Cluster) 
         ),
     ];
     for (before, after, place) in histories {
-        scene.apply(&before).await;
-        scene.condition("Applied", "True").await;
-        let was = scene.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
-        scene.apply(&after).await;
-        scene.condition("Applied", "True").await;
-        let is = scene.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
+        env.apply(&before).await;
+        env.condition("Applied", "True").await;
+        let was = env.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
+        env.apply(&after).await;
+        env.condition("Applied", "True").await;
+        let is = env.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
         assert_ne!(was, is, "{before}\n{after}");
-        scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
-        scene.gone(ChildKind::Deployment).await;
+        env.workloads().delete("web", &DeleteParams::default()).await.unwrap();
+        env.gone(ChildKind::Deployment).await;
     }
 }
 
 async fn a_preview_shows_removed_fields_and_the_number_of_writes(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "history-preview").await;
+    let env = Environment::start(&cluster, "history-preview").await;
     let account = json!({"template": {"spec": {
         "serviceAccountName": "powerful", "containers": [{"name": "app", "image": "app:1"}],
     }}});
-    scene.apply(&account).await;
-    scene.condition("Applied", "True").await;
-    scene.apply(&json!({"mode": "Paused"})).await;
-    let paused = scene.condition("Applied", "Unknown").await;
+    env.apply(&account).await;
+    env.condition("Applied", "True").await;
+    env.apply(&json!({"mode": "Paused"})).await;
+    let paused = env.condition("Applied", "Unknown").await;
     assert!(paused.message.contains("update Deployment"), "{}", paused.message);
-    let plan = scene.workload().await.status.unwrap().plan;
+    let plan = env.workload().await.status.unwrap().plan;
     let deployment = plan.iter().find(|child| child.kind == "Deployment").unwrap();
     let pod = |field: &str| format!(".spec.template.spec.{field}");
     assert_eq!(deployment.removes, [pod("serviceAccount"), pod("serviceAccountName")]);

@@ -9,12 +9,10 @@ use std::{
 };
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::{End, OperatorOptions, scenarios};
+use baton_e2e::{End, Environment, OperatorOptions, scenarios};
 use baton_testbed::{Action, Cluster, Proxy};
 use kube::api::DeleteParams;
 use serde_json::json;
-
-use crate::scene::Scene;
 
 scenarios! {
     an_env_var_that_the_workload_drops_is_removed_from_the_deployment,
@@ -26,45 +24,42 @@ scenarios! {
 }
 
 async fn an_env_var_that_the_workload_drops_is_removed_from_the_deployment(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "env").await;
+    let env = Environment::start(&cluster, "env").await;
     let template = |env| json!({"spec": {"containers": [{"name": "app", "image": "app:1", "env": env}]}});
     let both = json!([{"name": "KEEP", "value": "1"}, {"name": "DROP", "value": "2"}]);
-    scene.apply(&json!({"template": template(both)})).await;
-    scene.condition("Applied", "True").await;
-    scene.apply(&json!({"template": template(json!([{"name": "KEEP", "value": "1"}]))})).await;
-    scene
-        .child_where("only KEEP to be left", ChildKind::Deployment, |deployment| {
-            deployment.data["spec"]["template"]["spec"]["containers"][0]["env"]
-                == json!([{"name": "KEEP", "value": "1"}])
-        })
-        .await;
+    env.apply(&json!({"template": template(both)})).await;
+    env.condition("Applied", "True").await;
+    env.apply(&json!({"template": template(json!([{"name": "KEEP", "value": "1"}]))})).await;
+    env.child_where("only KEEP to be left", ChildKind::Deployment, |deployment| {
+        deployment.data["spec"]["template"]["spec"]["containers"][0]["env"]
+            == json!([{"name": "KEEP", "value": "1"}])
+    })
+    .await;
 }
 
 async fn the_child_of_a_part_that_the_workload_drops_is_deleted(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "drop").await;
-    scene
-        .apply(&json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"minAvailable": 1}}))
-        .await;
-    scene.condition("Applied", "True").await;
-    assert!(scene.child(ChildKind::Service).await.is_some());
-    scene.apply(&json!({"disruptionBudget": {"minAvailable": 1}})).await;
-    scene.gone(ChildKind::Service).await;
-    assert!(scene.child(ChildKind::DisruptionBudget).await.is_some());
-    scene.apply(&json!({})).await;
-    scene.gone(ChildKind::DisruptionBudget).await;
-    assert!(scene.child(ChildKind::Deployment).await.is_some());
+    let env = Environment::start(&cluster, "drop").await;
+    env.apply(&json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"minAvailable": 1}})).await;
+    env.condition("Applied", "True").await;
+    assert!(env.child(ChildKind::Service).await.is_some());
+    env.apply(&json!({"disruptionBudget": {"minAvailable": 1}})).await;
+    env.gone(ChildKind::Service).await;
+    assert!(env.child(ChildKind::DisruptionBudget).await.is_some());
+    env.apply(&json!({})).await;
+    env.gone(ChildKind::DisruptionBudget).await;
+    assert!(env.child(ChildKind::Deployment).await.is_some());
 }
 
 async fn the_children_of_a_deleted_workload_are_deleted(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "deletion").await;
-    scene.apply_with_every_child().await;
-    scene.condition("Applied", "True").await;
+    let env = Environment::start(&cluster, "deletion").await;
+    env.apply_with_every_child().await;
+    env.condition("Applied", "True").await;
     for kind in ChildKind::ALL {
-        assert!(scene.child(kind).await.is_some(), "{kind} before the deletion");
+        assert!(env.child(kind).await.is_some(), "{kind} before the deletion");
     }
-    scene.workloads().delete("web", &DeleteParams::background()).await.unwrap();
+    env.workloads().delete("web", &DeleteParams::background()).await.unwrap();
     for kind in ChildKind::ALL {
-        scene.gone(kind).await;
+        env.gone(kind).await;
     }
 }
 
@@ -82,20 +77,20 @@ async fn the_children_of_a_deleted_workload_stay_deleted_while_the_watch_of_work
     });
     let proxy = proxy.await.unwrap();
     let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
-    let scene = Scene::start_with(&cluster, "stays-deleted", options).await;
-    scene.apply_with_every_child().await;
-    scene.condition("Applied", "True").await;
-    scene.at_rest().await;
+    let env = Environment::start_with(&cluster, "stays-deleted", options).await;
+    env.apply_with_every_child().await;
+    env.condition("Applied", "True").await;
+    env.at_rest().await;
 
     is_cut.store(true, Ordering::Relaxed);
     proxy.cut_watches();
-    let mark = scene.mark();
-    scene.workloads().delete("web", &DeleteParams::background()).await.unwrap();
+    let mark = env.mark();
+    env.workloads().delete("web", &DeleteParams::background()).await.unwrap();
     for kind in ChildKind::ALL {
-        scene.gone(kind).await;
+        env.gone(kind).await;
     }
     tokio::time::sleep(Duration::from_secs(20)).await;
-    let written = scene.requests_since(mark).writes();
+    let written = env.requests_since(mark).writes();
     let children = written
         .that(|write| write.name.as_deref() == Some("web") && write.resource.as_deref() != Some("workloads"));
     assert!(children.is_empty(), "nothing is created:\n{children}");
@@ -103,18 +98,18 @@ async fn the_children_of_a_deleted_workload_stay_deleted_while_the_watch_of_work
 }
 
 async fn a_paused_workload_gets_no_write_until_it_is_enforced_again(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "paused").await;
-    scene.apply(&json!({"mode": "Paused"})).await;
-    assert_eq!(scene.condition("Applied", "Unknown").await.reason, "Paused");
-    assert!(scene.child(ChildKind::Deployment).await.is_none());
-    scene.apply(&json!({})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "paused").await;
+    env.apply(&json!({"mode": "Paused"})).await;
+    assert_eq!(env.condition("Applied", "Unknown").await.reason, "Paused");
+    assert!(env.child(ChildKind::Deployment).await.is_none());
+    env.apply(&json!({})).await;
+    env.condition("Ready", "True").await;
 }
 
 async fn sigterm_ends_the_operator_cleanly(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "sigterm").await;
-    scene.apply(&json!({})).await;
-    scene.condition("Applied", "True").await;
-    assert_eq!(scene.operator.stop().await.unwrap(), End::Success, "{}", scene.operator.logs());
-    assert!(scene.operator.logs().contains("stopped"), "{}", scene.operator.logs());
+    let env = Environment::start(&cluster, "sigterm").await;
+    env.apply(&json!({})).await;
+    env.condition("Applied", "True").await;
+    assert_eq!(env.operator().stop().await.unwrap(), End::Success, "{}", env.operator().logs());
+    assert!(env.operator().logs().contains("stopped"), "{}", env.operator().logs());
 }

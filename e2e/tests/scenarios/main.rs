@@ -29,7 +29,6 @@ mod permissions;
 mod preview;
 mod refusals;
 mod rejection;
-mod scene;
 mod schema;
 mod scope;
 mod secure_metrics;

@@ -4,12 +4,10 @@ use baton_controller::decide::{
     child::ChildKind,
     intent::{self, Selector},
 };
-use baton_e2e::scenarios;
+use baton_e2e::{Environment, environment::entries_of, scenarios};
 use baton_testbed::Cluster;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-
-use crate::scene::{Scene, entries_of};
 
 scenarios! {
     each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields,
@@ -17,8 +15,8 @@ scenarios! {
 }
 
 async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "ownership").await;
-    scene
+    let env = Environment::start(&cluster, "ownership").await;
+    env
         .apply(&json!({
             "template": {
                 "metadata": {"labels": {"team": "shop"}, "annotations": {"note": "x"}},
@@ -46,12 +44,12 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
             "disruptionBudget": {"maxUnavailable": 1},
         }))
         .await;
-    scene.condition("Applied", "True").await;
-    scene.condition("HandoverPending", "True").await;
-    let workload = scene.workload().await;
+    env.condition("Applied", "True").await;
+    env.condition("HandoverPending", "True").await;
+    let workload = env.workload().await;
 
     for kind in ChildKind::ALL {
-        let child = scene.child(kind).await.unwrap();
+        let child = env.child(kind).await.unwrap();
         let batons = entries_of(&child, "baton");
         assert_eq!(batons.len(), 1, "{kind}: {batons:#?}");
         let (operation, subresource, owned) = &batons[0];
@@ -65,26 +63,26 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         };
         let params = PatchParams::apply("probe").force().dry_run();
         let probed =
-            scene.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
+            env.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
         let (_, _, expected) = &entries_of(&probed, "probe")[0];
         assert_eq!(owned, expected, "{kind}, left: what Baton owns, right: what its intent has");
     }
 }
 
 async fn the_status_has_one_apply_entry_and_is_written_only_when_it_changes(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "status").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
-    scene.no_condition("Reconciling").await;
-    let workload = serde_json::to_value(scene.workload().await).unwrap();
+    let env = Environment::start(&cluster, "status").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
+    env.no_condition("Reconciling").await;
+    let workload = serde_json::to_value(env.workload().await).unwrap();
     let workload = serde_json::from_value(workload).unwrap();
     let batons = entries_of(&workload, "baton");
     assert_eq!(batons.len(), 1, "{batons:#?}");
     assert_eq!((batons[0].0.as_str(), batons[0].1.as_deref()), ("Apply", Some("status")));
 
     // A write that was under way is in the audit log once a later pass has ended.
-    scene.reconcile().await;
-    let written = scene.writes("workloads").len();
-    scene.reconcile_times(3).await;
-    assert_eq!(scene.writes("workloads").len(), written, "status writes after passes that changed nothing");
+    env.reconcile().await;
+    let written = env.writes("workloads").len();
+    env.reconcile_times(3).await;
+    assert_eq!(env.writes("workloads").len(), written, "status writes after passes that changed nothing");
 }

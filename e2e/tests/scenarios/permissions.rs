@@ -1,20 +1,21 @@
 //! The operator runs with the permissions of `manifests/`, and uses every one of them.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::permissions::{Difference, Usage, WORKLOADS, granted};
-use baton_e2e::scenarios;
+use baton_e2e::{
+    Environment,
+    permissions::{Difference, Usage, WORKLOADS, granted},
+    scenarios,
+};
 use baton_testbed::{Cluster, eventually};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
-
-use crate::scene::Scene;
 
 scenarios! {
     every_permission_is_used_and_none_is_missing,
 }
 
 /// Makes the operator do everything that it can do, with one Workload.
-async fn do_everything(scene: &Scene) {
+async fn do_everything(env: &Environment) {
     let everything = json!({
         "replicas": 2,
         "service": {"ports": [{"port": 80}]},
@@ -31,31 +32,34 @@ async fn do_everything(scene: &Scene) {
             "apiVersion": kind.api_version(), "kind": kind.name(), "metadata": {"name": "web"}, "spec": spec,
         });
         let object = serde_json::from_value(object).unwrap();
-        scene.children(*kind).create(&PostParams::default(), &object).await.unwrap();
+        env.children(*kind).create(&PostParams::default(), &object).await.unwrap();
     }
-    scene.apply(&everything).await;
-    scene.condition("Applied", "False").await;
+    env.apply(&everything).await;
+    env.condition("Applied", "False").await;
     for (kind, _) in theirs {
-        scene.children(kind).delete("web", &DeleteParams::background()).await.unwrap();
+        env.children(kind).delete("web", &DeleteParams::background()).await.unwrap();
     }
-    scene.condition("HandedOver", "True").await;
-    scene.condition("Applied", "True").await;
-    scene.apply(&json!({"replicas": 5})).await;
+    env.condition("HandedOver", "True").await;
+    env.condition("Applied", "True").await;
+    env.apply(&json!({"replicas": 5})).await;
     for kind in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
-        scene.gone(kind).await;
+        env.gone(kind).await;
     }
-    scene.child_where("five replicas", ChildKind::Deployment, |live| crate::scene::replicas(live) == 5).await;
-    scene.condition("Applied", "True").await;
+    env.child_where("five replicas", ChildKind::Deployment, |live| {
+        baton_e2e::environment::replicas(live) == 5
+    })
+    .await;
+    env.condition("Applied", "True").await;
 }
 
 async fn every_permission_is_used_and_none_is_missing(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "permissions").await;
-    do_everything(&scene).await;
+    let env = Environment::start(&cluster, "permissions").await;
+    do_everything(&env).await;
 
     // Only replicas use the permissions of the election.
     let granted = granted(WORKLOADS).unwrap();
     eventually("every permission to be used", async || {
-        let requests = scene.requests();
+        let requests = env.requests();
         let denied = requests.iter().find(|request| request.code == Some(403));
         assert!(denied.is_none(), "a permission is missing: {denied:#?}");
         let difference = Usage::of(requests.iter()).compare(&granted);

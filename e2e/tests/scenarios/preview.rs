@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
-use baton_e2e::{Change, scenarios};
+use baton_e2e::{Change, Environment, scenarios};
 use baton_testbed::{AuditEntry, Cluster, eventually};
 use kube::{
     api::{Patch, PatchParams, PostParams},
     core::DynamicObject,
 };
 use serde_json::{Value, json};
-
-use crate::scene::Scene;
 
 scenarios! {
     a_creation_is_planned_field_by_field,
@@ -30,25 +28,25 @@ scenarios! {
 /// The existing children, by kind, as JSON.
 type Children = BTreeMap<&'static str, Value>;
 
-async fn children(scene: &Scene) -> Children {
+async fn children(env: &Environment) -> Children {
     let mut children = Children::new();
     for kind in ChildKind::ALL {
-        if let Some(child) = scene.child(kind).await {
+        if let Some(child) = env.child(kind).await {
             children.insert(kind.name(), serde_json::to_value(child).unwrap());
         }
     }
     children
 }
 
-async fn plan(scene: &Scene) -> Vec<PlannedChild> {
-    scene.workload().await.status.unwrap_or_default().plan
+async fn plan(env: &Environment) -> Vec<PlannedChild> {
+    env.workload().await.status.unwrap_or_default().plan
 }
 
 /// Changes the Deployment, and waits until the plan shows its correction.
-async fn drifted(scene: &Scene, change: impl Future<Output = ()>) {
+async fn drifted(env: &Environment, change: impl Future<Output = ()>) {
     change.await;
     eventually("an update of the Deployment in the plan", async || {
-        let plan = plan(scene).await;
+        let plan = plan(env).await;
         let is_update =
             |child: &PlannedChild| child.kind == "Deployment" && child.action == PlannedAction::Update;
         if plan.iter().any(is_update) { Ok(()) } else { Err(plan) }
@@ -57,17 +55,22 @@ async fn drifted(scene: &Scene, change: impl Future<Output = ()>) {
 }
 
 /// Applies the spec in a mode that writes nothing, runs `meanwhile`, and returns the plan once the operator is at rest.
-async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncFn()) -> Vec<PlannedChild> {
-    scene.at_rest().await;
-    let mark = scene.mark();
+async fn planned(
+    env: &Environment,
+    mode: &str,
+    spec: &Value,
+    meanwhile: impl AsyncFn(),
+) -> Vec<PlannedChild> {
+    env.at_rest().await;
+    let mark = env.mark();
     let mut spec = spec.clone();
     spec["mode"] = json!(mode);
-    scene.apply(&spec).await;
-    assert_eq!(scene.condition("Applied", "Unknown").await.reason, mode);
+    env.apply(&spec).await;
+    assert_eq!(env.condition("Applied", "Unknown").await.reason, mode);
     meanwhile().await;
-    scene.at_rest().await;
+    env.at_rest().await;
 
-    let writes = scene.requests_since(mark).writes();
+    let writes = env.requests_since(mark).writes();
     let (dry_runs, rest): (Vec<_>, Vec<_>) = writes.into_iter().partition(AuditEntry::is_dry_run);
     assert!(!dry_runs.is_empty(), "the plan is tried by a dry run");
     for write in rest {
@@ -77,16 +80,16 @@ async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncF
             "only the status and Events are written: {write}"
         );
     }
-    plan(scene).await
+    plan(env).await
 }
 
 /// Enforces the spec, and checks that Baton does exactly what was planned.
-async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
-    let before = children(scene).await;
-    scene.apply(spec).await;
-    scene.condition("Applied", "True").await;
-    scene.at_rest().await;
-    let after = children(scene).await;
+async fn does_as_planned(env: &Environment, spec: &Value, plan: &[PlannedChild]) {
+    let before = children(env).await;
+    env.apply(spec).await;
+    env.condition("Applied", "True").await;
+    env.at_rest().await;
+    let after = children(env).await;
 
     let kinds: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let planned: BTreeMap<&str, Change> =
@@ -97,7 +100,7 @@ async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
     for child in plan {
         assert_eq!(child.dry_run, DryRun::Agreed, "{child:#?}");
     }
-    assert_eq!(self::plan(scene).await, [], "there is no plan any more");
+    assert_eq!(self::plan(env).await, [], "there is no plan any more");
 }
 
 fn child<'p>(plan: &'p [PlannedChild], kind: &str) -> &'p PlannedChild {
@@ -119,36 +122,36 @@ fn app(fields: &Value) -> Value {
 async fn nothing() {}
 
 /// Changes the image, as `kubectl edit` does.
-async fn edit_image(scene: &Scene) {
+async fn edit_image(env: &Environment) {
     let edit = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
-    scene.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
+    env.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
 }
 
 async fn a_creation_is_planned_field_by_field(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-create").await;
+    let env = Environment::start(&cluster, "plan-create").await;
     let spec = json!({
         "replicas": 1,
         "template": app(&json!({"env": [{"name": "MODE", "value": "fast"}], "ports": [{"containerPort": 8080}]})),
         "service": {"ports": [{"port": 80}]},
         "disruptionBudget": {"maxUnavailable": 1},
     });
-    let plan = planned(&scene, "Preview", &spec, nothing).await;
+    let plan = planned(&env, "Preview", &spec, nothing).await;
     let create = PlannedAction::Create;
     assert_eq!(
         actions(&plan),
         [("Deployment", create), ("Service", create), ("PodDisruptionBudget", create)]
     );
-    let applied = scene.condition("Applied", "Unknown").await;
+    let applied = env.condition("Applied", "Unknown").await;
     assert!(
         applied.message.contains("create Deployment, Service, PodDisruptionBudget"),
         "{}",
         applied.message
     );
-    does_as_planned(&scene, &spec, &plan).await;
+    does_as_planned(&env, &spec, &plan).await;
 }
 
 async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-change").await;
+    let env = Environment::start(&cluster, "plan-change").await;
     let spec = |mode: &str, container_ports: Value, ports: Value| {
         let env = json!([{"name": "MODE", "value": mode}, {"name": "LEVEL", "value": "1"}]);
         json!({
@@ -158,64 +161,64 @@ async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field(cluster:
         })
     };
     let both = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
-    scene.apply(&spec("fast", json!([{"containerPort": 8080}, {"containerPort": 8443}]), both)).await;
-    scene.condition("Ready", "True").await;
+    env.apply(&spec("fast", json!([{"containerPort": 8080}, {"containerPort": 8443}]), both)).await;
+    env.condition("Ready", "True").await;
 
     let changed = spec("slow", json!([{"containerPort": 8080}]), json!([{"name": "http", "port": 80}]));
-    let plan = planned(&scene, "Preview", &changed, nothing).await;
+    let plan = planned(&env, "Preview", &changed, nothing).await;
     let (deployment, service) = (child(&plan, "Deployment"), child(&plan, "Service"));
     let in_app = |path: &str| format!(r#".spec.template.spec.containers[name="app"]{path}"#);
     assert_eq!(deployment.sets, [in_app(r#".env[name="MODE"].value"#)]);
     assert_eq!(deployment.removes, [in_app(r#".ports[containerPort=8443,protocol="TCP"]"#)]);
     assert_eq!(service.removes, [r#".spec.ports[port=443,protocol="TCP"]"#]);
-    does_as_planned(&scene, &changed, &plan).await;
+    does_as_planned(&env, &changed, &plan).await;
 }
 
 async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-drop").await;
-    scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "plan-drop").await;
+    env.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
+    env.condition("Ready", "True").await;
     let without = json!({"replicas": 1});
-    let plan = planned(&scene, "Preview", &without, nothing).await;
+    let plan = planned(&env, "Preview", &without, nothing).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Nothing), ("Service", PlannedAction::Delete)]);
-    does_as_planned(&scene, &without, &plan).await;
+    does_as_planned(&env, &without, &plan).await;
 }
 
 async fn autoscaling_is_planned_with_the_release_of_the_replica_count(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-autoscaling").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "plan-autoscaling").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
     // The autoscaler will want the live replica count, so all changes are Baton's.
     let autoscaled = json!({"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 4}});
-    let plan = planned(&scene, "Preview", &autoscaled, nothing).await;
+    let plan = planned(&env, "Preview", &autoscaled, nothing).await;
     let deployment = child(&plan, "Deployment");
     assert_eq!((deployment.writes, &*deployment.releases), (Some(2), &[".spec.replicas".to_owned()][..]));
     assert_eq!(child(&plan, "HorizontalPodAutoscaler").action, PlannedAction::Create);
-    let events = scene.events().await;
+    let events = env.events().await;
     assert!(
         !events.iter().any(|event| event.contains("HandoverPending")),
         "nothing is handed over yet: {events:#?}"
     );
-    does_as_planned(&scene, &autoscaled, &plan).await;
+    does_as_planned(&env, &autoscaled, &plan).await;
 }
 
 async fn the_takeover_of_a_changed_field_is_planned(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-take").await;
+    let env = Environment::start(&cluster, "plan-take").await;
     let spec = json!({"replicas": 1});
-    scene.apply(&spec).await;
-    scene.condition("Ready", "True").await;
-    let plan = planned(&scene, "Preview", &spec, async || drifted(&scene, edit_image(&scene)).await).await;
+    env.apply(&spec).await;
+    env.condition("Ready", "True").await;
+    let plan = planned(&env, "Preview", &spec, async || drifted(&env, edit_image(&env)).await).await;
     let takes = &child(&plan, "Deployment").takes;
     assert_eq!(takes.iter().map(|take| &*take.manager).collect::<Vec<_>>(), ["intruder"]);
-    does_as_planned(&scene, &spec, &plan).await;
+    does_as_planned(&env, &spec, &plan).await;
 }
 
 async fn a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-paused").await;
+    let env = Environment::start(&cluster, "plan-paused").await;
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
-    scene.apply(&spec).await;
-    scene.condition("Ready", "True").await;
-    let plan = planned(&scene, "Paused", &spec, async || drifted(&scene, edit_image(&scene)).await).await;
+    env.apply(&spec).await;
+    env.condition("Ready", "True").await;
+    let plan = planned(&env, "Paused", &spec, async || drifted(&env, edit_image(&env)).await).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Update), ("Service", PlannedAction::Nothing)]);
     let deployment = child(&plan, "Deployment");
     assert_eq!(deployment.sets, [r#".spec.template.spec.containers[name="app"].image"#]);
@@ -223,56 +226,56 @@ async fn a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced(clu
         (&*deployment.takes[0].path, &*deployment.takes[0].manager),
         (&*deployment.sets[0], "intruder")
     );
-    let live = scene.child(ChildKind::Deployment).await.unwrap();
+    let live = env.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(
         live.data["spec"]["template"]["spec"]["containers"][0]["image"], "evil:1",
         "the change stays meanwhile"
     );
-    does_as_planned(&scene, &spec, &plan).await;
+    does_as_planned(&env, &spec, &plan).await;
 }
 
 async fn the_takeover_of_a_replica_count_that_was_scaled_during_a_pause_is_planned(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-scaled").await;
+    let env = Environment::start(&cluster, "plan-scaled").await;
     let spec = json!({"replicas": 2});
-    scene.apply(&spec).await;
-    scene.condition("Ready", "True").await;
+    env.apply(&spec).await;
+    env.condition("Ready", "True").await;
     let plan =
-        planned(&scene, "Paused", &spec, async || drifted(&scene, scene.scale_as("somebody", 3)).await).await;
-    let ownership = scene.workload().await.status.unwrap().replica_ownership.unwrap();
+        planned(&env, "Paused", &spec, async || drifted(&env, env.scale_as("somebody", 3)).await).await;
+    let ownership = env.workload().await.status.unwrap().replica_ownership.unwrap();
     assert_eq!((ownership.phase, &*ownership.owner), (HandoverPhase::Fixed, "somebody (scale)"));
     assert_eq!(ownership.waiting_for.as_deref(), Some("spec.mode to be Enforce"));
     let deployment = child(&plan, "Deployment");
     assert_eq!(deployment.sets, [".spec.replicas"]);
     assert_eq!((&*deployment.takes[0].path, &*deployment.takes[0].manager), (".spec.replicas", "somebody"));
-    does_as_planned(&scene, &spec, &plan).await;
+    does_as_planned(&env, &spec, &plan).await;
 }
 
 async fn the_release_of_a_field_with_another_owner_is_planned_and_the_field_stays(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-release").await;
+    let env = Environment::start(&cluster, "plan-release").await;
     let mut template = app(&json!({}));
     template["metadata"] = json!({"annotations": {"note": "x"}});
-    scene.apply(&json!({"replicas": 1, "template": template})).await;
-    scene.condition("Ready", "True").await;
+    env.apply(&json!({"replicas": 1, "template": template})).await;
+    env.condition("Ready", "True").await;
     let theirs = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"metadata": {"annotations": {"note": "x"}}}},
     });
-    let deployments = scene.children(ChildKind::Deployment);
+    let deployments = env.children(ChildKind::Deployment);
     deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
 
     let without = json!({"replicas": 1});
-    let plan = planned(&scene, "Preview", &without, nothing).await;
+    let plan = planned(&env, "Preview", &without, nothing).await;
     let deployment = child(&plan, "Deployment");
     assert_eq!(deployment.releases, [".spec.template.metadata.annotations.note"]);
     assert_eq!((&deployment.sets, &deployment.removes), (&vec![], &vec![]));
-    does_as_planned(&scene, &without, &plan).await;
+    does_as_planned(&env, &without, &plan).await;
 }
 
 async fn what_only_the_server_can_reject_is_reported_with_its_message(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-rejected").await;
+    let env = Environment::start(&cluster, "plan-rejected").await;
     let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
     let spec = json!({"replicas": 1, "template": app(&json!({"resources": resources}))});
-    let plan = planned(&scene, "Preview", &spec, nothing).await;
+    let plan = planned(&env, "Preview", &spec, nothing).await;
     let deployment = child(&plan, "Deployment");
     assert_eq!((deployment.action, deployment.dry_run), (PlannedAction::Create, DryRun::Rejected));
     let message = deployment.message.as_deref().unwrap();
@@ -280,17 +283,17 @@ async fn what_only_the_server_can_reject_is_reported_with_its_message(cluster: C
 }
 
 async fn no_write_is_planned_for_an_object_that_is_not_batons(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "plan-foreign").await;
+    let env = Environment::start(&cluster, "plan-foreign").await;
     let theirs: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},
     }))
     .unwrap();
     let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
-    scene.children(ChildKind::Service).create(&params, &theirs).await.unwrap();
+    env.children(ChildKind::Service).create(&params, &theirs).await.unwrap();
 
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
-    let plan = planned(&scene, "Preview", &spec, nothing).await;
+    let plan = planned(&env, "Preview", &spec, nothing).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Create), ("Service", PlannedAction::Nothing)]);
     let service = child(&plan, "Service");
     assert_eq!(service.dry_run, DryRun::NotRun);

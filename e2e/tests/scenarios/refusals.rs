@@ -11,7 +11,7 @@ use std::{
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::ChildState;
-use baton_e2e::{OperatorOptions, scenarios};
+use baton_e2e::{Environment, OperatorOptions, environment::image, scenarios};
 use baton_testbed::{Action, AdmissionWebhook, Cluster, Proxy, eventually};
 use k8s_openapi::api::{admissionregistration::v1::ValidatingWebhookConfiguration, apps::v1::Deployment};
 use kube::{
@@ -20,8 +20,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
-
-use crate::scene::{Scene, image};
 
 scenarios! {
     a_child_whose_writes_all_conflict_claims_nothing_for_the_spec_and_is_left_alone_for_longer_and_longer,
@@ -51,7 +49,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    async fn scene(&self, cluster: &Cluster, name: &str) -> (Scene, Proxy) {
+    async fn env(&self, cluster: &Cluster, name: &str) -> (Environment, Proxy) {
         let rule = self.clone();
         let proxy = Proxy::start(cluster, move |request| {
             if request.method != "PATCH" || !request.path.ends_with("/deployments/web") {
@@ -67,7 +65,7 @@ impl Refusals {
         });
         let proxy = proxy.await.unwrap();
         let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
-        (Scene::start_with(cluster, name, options).await, proxy)
+        (Environment::start_with(cluster, name, options).await, proxy)
     }
 
     fn begin(&self, code: u16) {
@@ -88,112 +86,110 @@ async fn a_child_whose_writes_all_conflict_claims_nothing_for_the_spec_and_is_le
     cluster: Cluster,
 ) {
     let refusals = Refusals::default();
-    let (scene, _proxy) = refusals.scene(&cluster, "conflicts").await;
-    scene.apply(&with_image("app:1")).await;
-    scene.condition("Ready", "True").await;
-    scene.at_rest().await;
+    let (env, _proxy) = refusals.env(&cluster, "conflicts").await;
+    env.apply(&with_image("app:1")).await;
+    env.condition("Ready", "True").await;
+    env.at_rest().await;
 
     refusals.begin(409);
-    scene.apply(&with_image("app:2")).await;
-    let applied = scene.condition("Applied", "False").await;
+    env.apply(&with_image("app:2")).await;
+    let applied = env.condition("Applied", "False").await;
     assert_eq!(applied.reason, "Pending");
     assert!(applied.message.contains("the object has been modified"), "{}", applied.message);
-    scene.condition("Ready", "False").await;
-    scene.condition("Reconciling", "True").await;
-    scene.event(&["Warning Overtaken:", "the object has been modified"]).await;
+    env.condition("Ready", "False").await;
+    env.condition("Reconciling", "True").await;
+    env.event(&["Warning Overtaken:", "the object has been modified"]).await;
     tokio::time::sleep(Duration::from_secs(20)).await;
-    let workload = scene.workload().await;
+    let workload = env.workload().await;
     let status = workload.status.unwrap();
     assert_ne!(status.observed_generation, workload.metadata.generation, "{status:#?}");
     // After 0, 1, 3, 7 and 15 seconds, and the waits in between.
     assert!(refusals.patches() <= 5 * 8, "{} patches in 20 s", refusals.patches());
 
     refusals.end();
-    scene.condition("Ready", "True").await;
-    assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:2");
-    let workload = scene.workload().await;
+    env.condition("Ready", "True").await;
+    assert_eq!(image(&env.child(ChildKind::Deployment).await.unwrap()), "app:2");
+    let workload = env.workload().await;
     assert_eq!(workload.status.unwrap().observed_generation, workload.metadata.generation);
 }
 
 async fn a_denial_with_whatever_code_is_a_rejection_and_retried_after_pauses(cluster: Cluster) {
     let refusals = Refusals::default();
-    let (scene, _proxy) = refusals.scene(&cluster, "denials").await;
+    let (env, _proxy) = refusals.env(&cluster, "denials").await;
     for code in [403, 422] {
         refusals.begin(code);
-        scene.apply(&with_image(&format!("app:{code}"))).await;
-        let applied = scene.condition("Applied", "False").await;
+        env.apply(&with_image(&format!("app:{code}"))).await;
+        let applied = env.condition("Applied", "False").await;
         assert_eq!((applied.reason.as_str(), applied.message.contains(DENIED)), ("Rejected", true), "{code}");
-        scene.condition("Stalled", "True").await;
-        scene.event(&["Warning Rejected:", DENIED]).await;
+        env.condition("Stalled", "True").await;
+        env.event(&["Warning Rejected:", DENIED]).await;
         tokio::time::sleep(Duration::from_secs(10)).await;
         // After 0, 1, 3 and 7 seconds.
         assert!((2..=5).contains(&refusals.patches()), "{code}: {} patches in 10 s", refusals.patches());
         refusals.end();
-        scene.condition("Ready", "True").await;
+        env.condition("Ready", "True").await;
     }
 }
 
 async fn a_failure_of_the_server_that_passes_is_no_rejection(cluster: Cluster) {
     let refusals = Refusals::default();
-    let (scene, _proxy) = refusals.scene(&cluster, "passing").await;
-    scene.apply(&with_image("app:1")).await;
-    scene.condition("Ready", "True").await;
+    let (env, _proxy) = refusals.env(&cluster, "passing").await;
+    env.apply(&with_image("app:1")).await;
+    env.condition("Ready", "True").await;
     refusals.begin(500);
-    scene.apply(&with_image("app:2")).await;
-    let applied = scene.condition("Applied", "False").await;
+    env.apply(&with_image("app:2")).await;
+    let applied = env.condition("Applied", "False").await;
     assert_eq!(applied.reason, "Pending");
     assert!(applied.message.contains("please try again"), "{}", applied.message);
-    assert_eq!(scene.condition("Reconciling", "True").await.reason, "Pending");
-    let conditions = scene.workload().await.status.unwrap().conditions;
+    assert_eq!(env.condition("Reconciling", "True").await.reason, "Pending");
+    let conditions = env.workload().await.status.unwrap().conditions;
     assert!(conditions.iter().all(|condition| condition.type_ != "Stalled"), "{conditions:#?}");
     refusals.end();
-    scene.condition("Ready", "True").await;
-    let events = scene.events().await;
+    env.condition("Ready", "True").await;
+    let events = env.events().await;
     assert!(!events.iter().any(|event| event.contains("Rejected")), "{events:#?}");
 }
 
 async fn a_wanted_child_that_is_being_deleted_is_not_applied_until_it_exists_again(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "dying").await;
+    let env = Environment::start(&cluster, "dying").await;
     let spec = |port: Option<u16>| match port {
         Some(port) => json!({"replicas": 1, "service": {"ports": [{"port": port}]}}),
         None => json!({"replicas": 1}),
     };
-    scene.apply(&spec(Some(80))).await;
-    scene.condition("Ready", "True").await;
+    env.apply(&spec(Some(80))).await;
+    env.condition("Ready", "True").await;
     let finalizers = |list: Value| Patch::Merge(json!({"metadata": {"finalizers": list}}));
-    scene.edit_as("user", ChildKind::Service, &finalizers(json!(["example.com/kept"]))).await;
-    scene.apply(&spec(None)).await;
-    scene
-        .child_where("the Service to be deleted", ChildKind::Service, |service| {
-            service.metadata.deletion_timestamp.is_some()
-        })
-        .await;
-    scene.apply(&spec(Some(81))).await;
-    let applied = scene.condition("Applied", "False").await;
+    env.edit_as("user", ChildKind::Service, &finalizers(json!(["example.com/kept"]))).await;
+    env.apply(&spec(None)).await;
+    env.child_where("the Service to be deleted", ChildKind::Service, |service| {
+        service.metadata.deletion_timestamp.is_some()
+    })
+    .await;
+    env.apply(&spec(Some(81))).await;
+    let applied = env.condition("Applied", "False").await;
     assert_eq!((applied.reason.as_str(), applied.message.contains("being deleted")), ("Pending", true));
-    assert_eq!(scene.condition("Ready", "False").await.reason, "NotApplied");
-    let service =
-        scene.workload().await.status.unwrap().children.into_iter().find(|one| one.kind == "Service");
+    assert_eq!(env.condition("Ready", "False").await.reason, "NotApplied");
+    let service = env.workload().await.status.unwrap().children.into_iter().find(|one| one.kind == "Service");
     assert_eq!(service.map(|service| service.state), Some(ChildState::Pending));
 
-    scene.edit_as("user", ChildKind::Service, &finalizers(json!(null))).await;
-    scene.condition("Applied", "True").await;
-    let service = scene.child(ChildKind::Service).await.unwrap();
+    env.edit_as("user", ChildKind::Service, &finalizers(json!(null))).await;
+    env.condition("Applied", "True").await;
+    let service = env.child(ChildKind::Service).await.unwrap();
     assert_eq!(service.data["spec"]["ports"][0]["port"], 81);
     assert!(service.metadata.deletion_timestamp.is_none());
 }
 
 async fn an_edit_is_current_at_once(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "current").await;
-    scene.apply(&with_image("app:0")).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "current").await;
+    env.apply(&with_image("app:0")).await;
+    env.condition("Ready", "True").await;
     let mut took = Vec::new();
     for number in 1..=5 {
-        scene.at_rest().await;
+        env.at_rest().await;
         tokio::time::sleep(Duration::from_secs(2)).await;
-        let generation = scene.apply(&with_image(&format!("app:{number}"))).await.metadata.generation;
+        let generation = env.apply(&with_image(&format!("app:{number}"))).await.metadata.generation;
         let begin = Instant::now();
-        while scene.workload().await.status.and_then(|status| status.observed_generation) != generation {
+        while env.workload().await.status.and_then(|status| status.observed_generation) != generation {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         took.push(begin.elapsed());
@@ -204,13 +200,17 @@ async fn an_edit_is_current_at_once(cluster: Cluster) {
 }
 
 /// Has the API server ask a webhook about each write of a Deployment here, and waits until it does.
-async fn deny(scene: &Scene, webhook: &AdmissionWebhook, path: &str) -> Api<ValidatingWebhookConfiguration> {
+async fn deny(
+    env: &Environment,
+    webhook: &AdmissionWebhook,
+    path: &str,
+) -> Api<ValidatingWebhookConfiguration> {
     let configuration = json!({
-        "metadata": {"name": scene.ns()},
+        "metadata": {"name": env.ns()},
         "webhooks": [{
             "name": "no.webhook.test",
             "clientConfig": webhook.client_config(path),
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": scene.ns()}},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": env.ns()}},
             "rules": [{
                 "operations": ["CREATE", "UPDATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
                 "resources": ["deployments"],
@@ -219,9 +219,9 @@ async fn deny(scene: &Scene, webhook: &AdmissionWebhook, path: &str) -> Api<Vali
             "sideEffects": "None",
         }],
     });
-    let all: Api<ValidatingWebhookConfiguration> = Api::all(scene.client.clone());
+    let all: Api<ValidatingWebhookConfiguration> = Api::all(env.client.clone());
     all.create(&PostParams::default(), &serde_json::from_value(configuration).unwrap()).await.unwrap();
-    let deployments: Api<Deployment> = scene.api();
+    let deployments: Api<Deployment> = env.api();
     eventually("the webhook to be called", async || {
         let probe = json!({"metadata": {"annotations": {"probe": "1"}}});
         let params = PatchParams { dry_run: true, ..PatchParams::default() };
@@ -235,31 +235,31 @@ async fn deny(scene: &Scene, webhook: &AdmissionWebhook, path: &str) -> Api<Vali
 }
 
 async fn a_webhook_that_denies_a_child_with_422_is_reported_and_retried_after_pauses(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "webhook").await;
-    scene.apply(&with_image("app:1")).await;
-    scene.condition("Applied", "True").await;
+    let env = Environment::start(&cluster, "webhook").await;
+    env.apply(&with_image("app:1")).await;
+    env.condition("Applied", "True").await;
     let webhook = AdmissionWebhook::start().await.unwrap();
-    let configurations = deny(&scene, &webhook, "/deny/422").await;
-    let mark = scene.mark();
-    scene.apply(&with_image("app:2")).await;
-    assert_eq!(scene.condition("Applied", "False").await.reason, "Rejected");
-    scene.event(&["Warning Rejected:", "admission webhook", "denied the request"]).await;
+    let configurations = deny(&env, &webhook, "/deny/422").await;
+    let mark = env.mark();
+    env.apply(&with_image("app:2")).await;
+    assert_eq!(env.condition("Applied", "False").await.reason, "Rejected");
+    env.event(&["Warning Rejected:", "admission webhook", "denied the request"]).await;
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let tries = scene.requests_since(mark).writes().resource("deployments");
+    let tries = env.requests_since(mark).writes().resource("deployments");
     assert!((2..=5).contains(&tries.len()), "after 0, 1, 3 and 7 seconds:\n{tries}");
-    configurations.delete(scene.ns(), &DeleteParams::default()).await.unwrap();
-    scene.condition("Applied", "True").await;
-    assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:2");
+    configurations.delete(env.ns(), &DeleteParams::default()).await.unwrap();
+    env.condition("Applied", "True").await;
+    assert_eq!(image(&env.child(ChildKind::Deployment).await.unwrap()), "app:2");
 }
 
 async fn an_object_that_others_write_all_the_time_is_written_nevertheless(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "busy").await;
-    scene.apply(&with_image("app:1")).await;
-    scene.condition("Applied", "True").await;
+    let env = Environment::start(&cluster, "busy").await;
+    env.apply(&with_image("app:1")).await;
+    env.condition("Applied", "True").await;
     let written = Arc::new(AtomicUsize::new(0));
     let mut writers = JoinSet::new();
     for writer in 0..6 {
-        let (deployments, written): (Api<Deployment>, _) = (scene.api(), written.clone());
+        let (deployments, written): (Api<Deployment>, _) = (env.api(), written.clone());
         writers.spawn(async move {
             for beat in 0.. {
                 let patch =
@@ -275,8 +275,8 @@ async fn an_object_that_others_write_all_the_time_is_written_nevertheless(cluste
     for number in 2..7 {
         let (begin, before) = (Instant::now(), written.load(Ordering::Relaxed));
         let wanted = format!("app:{number}");
-        scene.apply(&with_image(&wanted)).await;
-        scene.child_where("the new image", ChildKind::Deployment, |live| image(live) == &json!(wanted)).await;
+        env.apply(&with_image(&wanted)).await;
+        env.child_where("the new image", ChildKind::Deployment, |live| image(live) == &json!(wanted)).await;
         let foreign = written.load(Ordering::Relaxed) - before;
         took.push((begin.elapsed(), foreign));
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -285,5 +285,5 @@ async fn an_object_that_others_write_all_the_time_is_written_nevertheless(cluste
     took.sort();
     eprintln!("edits were written after {took:?} and writes of others");
     assert!(took[2].0 < Duration::from_secs(5), "{took:?}");
-    scene.condition("Applied", "True").await;
+    env.condition("Applied", "True").await;
 }

@@ -7,12 +7,10 @@ use std::sync::{
 };
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::{OperatorOptions, scenarios, web};
+use baton_e2e::{Environment, OperatorOptions, scenarios, web};
 use baton_testbed::{Action, Cluster, Proxy, RequestInfo, eventually};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-
-use crate::scene::Scene;
 
 scenarios! {
     a_wrong_schema_is_noticed_and_does_no_harm,
@@ -24,12 +22,12 @@ scenarios! {
 const INDEX: &str = "/openapi/v3";
 const APPS: &str = "/openapi/v3/apis/apps/v1";
 
-/// A scene whose operator reaches the API server through a proxy with these rules, and reads the schemas' hashes often.
+/// A environment whose operator reaches the API server through a proxy with these rules, and reads the schemas' hashes often.
 async fn start(
     cluster: &Cluster,
     name: &str,
     rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,
-) -> (Scene, Proxy) {
+) -> (Environment, Proxy) {
     let proxy = Proxy::start(cluster, rules).await.unwrap();
     let options = OperatorOptions {
         args: ["--schema-refresh", "200ms"].map(str::to_owned).to_vec(),
@@ -37,11 +35,11 @@ async fn start(
         expect_mismatches: true,
         ..OperatorOptions::default()
     };
-    (Scene::start_with(cluster, name, options).await, proxy)
+    (Environment::start_with(cluster, name, options).await, proxy)
 }
 
-async fn count(scene: &Scene, metric: &str, labels: &[(&str, &str)]) -> u64 {
-    scene.operator.metrics().await.unwrap().count(metric, labels)
+async fn count(env: &Environment, metric: &str, labels: &[(&str, &str)]) -> u64 {
+    env.operator().metrics().await.unwrap().count(metric, labels)
 }
 
 /// Makes the list of containers atomic: one manager owns it as a whole.
@@ -54,15 +52,15 @@ fn make_containers_atomic(document: &mut Value) {
 }
 
 /// The warnings about predictions, by the kind that they are about.
-fn warnings(scene: &Scene, kind: ChildKind) -> Vec<String> {
-    let (log, about) = (scene.operator.logs(), format!("kind={kind} "));
+fn warnings(env: &Environment, kind: ChildKind) -> Vec<String> {
+    let (log, about) = (env.operator().logs(), format!("kind={kind} "));
     let is_one =
         |line: &&str| line.contains("WARN") && line.contains("prediction mismatch") && line.contains(&about);
     log.lines().filter(is_one).map(str::to_owned).collect()
 }
 
 async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
-    let (scene, _proxy) = start(&cluster, "wrong-schema", |request| match &*request.path {
+    let (env, _proxy) = start(&cluster, "wrong-schema", |request| match &*request.path {
         APPS => Action::rewrite(make_containers_atomic),
         _ => Action::Forward,
     })
@@ -76,19 +74,18 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
     };
     let mut other = web(&spec("app:1"));
     other["metadata"]["name"] = json!("other");
-    scene.apply_as("user", &other).await.unwrap();
-    scene.apply(&spec("app:1")).await;
-    scene.condition("Ready", "True").await;
+    env.apply_as("user", &other).await.unwrap();
+    env.apply(&spec("app:1")).await;
+    env.condition("Ready", "True").await;
 
-    let mismatches = async |kind| {
-        count(&scene, "baton_predictions_total", &[("kind", kind), ("outcome", "mismatch")]).await
-    };
+    let mismatches =
+        async |kind| count(&env, "baton_predictions_total", &[("kind", kind), ("outcome", "mismatch")]).await;
     eventually("a mismatch for each of the two", async || match mismatches("Deployment").await {
-        0 | 1 => Err(scene.operator.log_tail(20)),
+        0 | 1 => Err(env.operator().log_tail(20)),
         _ => Ok(()),
     })
     .await;
-    let logged = warnings(&scene, ChildKind::Deployment);
+    let logged = warnings(&env, ChildKind::Deployment);
     assert_eq!(logged.len(), 1, "the same cause twice is logged once:\n{}", logged.join("\n"));
     assert!(
         logged[0].contains("predicted") && logged[0].contains("response"),
@@ -101,28 +98,27 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"spec": {"containers": [{"name": "sidecar", "image": "proxy:1"}]}}},
     });
-    let deployments = scene.children(ChildKind::Deployment);
+    let deployments = env.children(ChildKind::Deployment);
     deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
-    scene.reconcile_times(5).await;
-    scene.apply(&spec("app:2")).await;
-    scene
-        .child_where("the new image beside the sidecar", ChildKind::Deployment, |deployment| {
-            let containers = deployment.data["spec"]["template"]["spec"]["containers"].as_array().unwrap();
-            let images: Vec<_> = containers.iter().map(|container| &container["image"]).collect();
-            images == ["app:2", "proxy:1"]
-        })
-        .await;
-    scene.condition("Applied", "True").await;
-    scene.at_rest().await;
+    env.reconcile_times(5).await;
+    env.apply(&spec("app:2")).await;
+    env.child_where("the new image beside the sidecar", ChildKind::Deployment, |deployment| {
+        let containers = deployment.data["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+        let images: Vec<_> = containers.iter().map(|container| &container["image"]).collect();
+        images == ["app:2", "proxy:1"]
+    })
+    .await;
+    env.condition("Applied", "True").await;
+    env.at_rest().await;
 
-    assert_eq!(count(&scene, "baton_reconciles_total", &[("outcome", "failed")]).await, 0);
+    assert_eq!(count(&env, "baton_reconciles_total", &[("outcome", "failed")]).await, 0);
     assert_eq!(mismatches("Service").await, 0, "the other schemas are right");
     let matches = [("kind", "Service"), ("outcome", "match")];
     let filled = [("kind", "Service"), ("outcome", "modulo-defaulting")];
-    let right = count(&scene, "baton_predictions_total", &matches).await
-        + count(&scene, "baton_predictions_total", &filled).await;
+    let right = count(&env, "baton_predictions_total", &matches).await
+        + count(&env, "baton_predictions_total", &filled).await;
     assert!(right >= 2, "both Services were predicted correctly, not {right}");
-    let status = scene.workload().await.status.unwrap();
+    let status = env.workload().await.status.unwrap();
     assert_eq!(status.takeovers, [], "no field was taken over");
     assert!(
         status.conditions.iter().all(|condition| condition.type_ != "Contested"),
@@ -134,46 +130,45 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
 async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Cluster) {
     let broken = Arc::new(AtomicBool::new(true));
     let is_broken = broken.clone();
-    let (scene, _proxy) = start(&cluster, "no-schema", move |request| match &*request.path {
+    let (env, _proxy) = start(&cluster, "no-schema", move |request| match &*request.path {
         INDEX if is_broken.load(Ordering::Relaxed) => Action::fail(404, "NotFound", "not here"),
         _ => Action::Forward,
     })
     .await;
-    scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    scene.condition("Ready", "True").await;
-    assert_eq!(count(&scene, "baton_schemas_usable", &[]).await, 0);
-    let log = scene.operator.logs();
+    env.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
+    env.condition("Ready", "True").await;
+    assert_eq!(count(&env, "baton_schemas_usable", &[]).await, 0);
+    let log = env.operator().logs();
     let warning = log.lines().find(|line| line.contains("can't read the index of OpenAPI documents"));
     assert!(warning.is_some_and(|line| line.contains("WARN") && line.contains("not here")), "{log}");
 
-    scene.at_rest().await;
-    let (mark, before) =
-        (scene.mark(), count(&scene, "baton_predictions_total", &[("outcome", "none")]).await);
-    scene.reconcile_all(1).await;
-    let sent = scene.requests_since(mark).writes();
+    env.at_rest().await;
+    let (mark, before) = (env.mark(), count(&env, "baton_predictions_total", &[("outcome", "none")]).await);
+    env.reconcile_all(1).await;
+    let sent = env.requests_since(mark).writes();
     assert_eq!(sent.len(), 2, "Deployment and Service are applied, though that changes nothing:\n{sent}");
-    assert_eq!(count(&scene, "baton_predictions_total", &[("outcome", "none")]).await, before + 2);
+    assert_eq!(count(&env, "baton_predictions_total", &[("outcome", "none")]).await, before + 2);
 
     broken.store(false, Ordering::Relaxed);
-    eventually("schemas", async || match count(&scene, "baton_schemas_usable", &[]).await {
+    eventually("schemas", async || match count(&env, "baton_schemas_usable", &[]).await {
         1 => Ok(()),
-        _ => Err(scene.operator.log_tail(5)),
+        _ => Err(env.operator().log_tail(5)),
     })
     .await;
     // The new schemas begin a pass too.
-    scene.at_rest().await;
-    let mark = scene.mark();
-    scene.reconcile_all(1).await;
-    let sent = scene.requests_since(mark).writes();
+    env.at_rest().await;
+    let mark = env.mark();
+    env.reconcile_all(1).await;
+    let sent = env.requests_since(mark).writes();
     assert!(sent.is_empty(), "a write that changes nothing is skipped:\n{sent}");
-    assert_eq!(count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await, 4);
+    assert_eq!(count(&env, "baton_applies_total", &[("outcome", "skipped")]).await, 4);
 }
 
 async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster) {
     let fetched = Arc::new(AtomicUsize::new(0));
     let (changed, seen) = (Arc::new(AtomicBool::new(false)), fetched.clone());
     let is_changed = changed.clone();
-    let (scene, _proxy) = start(&cluster, "schema-hash", move |request| match &*request.path {
+    let (env, _proxy) = start(&cluster, "schema-hash", move |request| match &*request.path {
         INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
             let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
             // The server redirects a request with another hash, but ignores an unknown parameter.
@@ -188,7 +183,7 @@ async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster
     })
     .await;
     let refreshes =
-        async |outcome| count(&scene, "baton_schema_refreshes_total", &[("outcome", outcome)]).await;
+        async |outcome| count(&env, "baton_schema_refreshes_total", &[("outcome", outcome)]).await;
     eventually("a few reads of the hashes", async || match refreshes("unchanged").await {
         reads @ 0..3 => Err(reads),
         _ => Ok(()),
@@ -209,7 +204,7 @@ async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster
 async fn what_was_predicted_with_other_schemas_is_predicted_again(cluster: Cluster) {
     let changed = Arc::new(AtomicBool::new(false));
     let is_changed = changed.clone();
-    let (scene, _proxy) = start(&cluster, "schema-again", move |request| match &*request.path {
+    let (env, _proxy) = start(&cluster, "schema-again", move |request| match &*request.path {
         INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
             let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
             *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
@@ -217,17 +212,17 @@ async fn what_was_predicted_with_other_schemas_is_predicted_again(cluster: Clust
         _ => Action::Forward,
     })
     .await;
-    scene.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
-    scene.condition("Ready", "True").await;
-    scene.at_rest().await;
-    let skipped = async || count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await;
-    let (mark, before) = (scene.mark(), skipped().await);
+    env.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
+    env.condition("Ready", "True").await;
+    env.at_rest().await;
+    let skipped = async || count(&env, "baton_applies_total", &[("outcome", "skipped")]).await;
+    let (mark, before) = (env.mark(), skipped().await);
     changed.store(true, Ordering::Relaxed);
     eventually("both children to be predicted again", async || match skipped().await - before {
-        0..2 => Err(scene.operator.log_tail(5)),
+        0..2 => Err(env.operator().log_tail(5)),
         _ => Ok(()),
     })
     .await;
-    let writes = scene.requests_since(mark).writes();
+    let writes = env.requests_since(mark).writes();
     assert!(writes.is_empty(), "{writes}");
 }

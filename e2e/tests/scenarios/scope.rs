@@ -1,7 +1,7 @@
 //! An operator for some namespaces and a shard: it reconciles the Workloads in its scope, and leaves all others as they are.
 
 use baton_crd::labels;
-use baton_e2e::{Operator, OperatorOptions, Place, scenarios, web};
+use baton_e2e::{Environment, Operator, OperatorOptions, scenarios, web};
 use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::DeleteParams;
@@ -12,30 +12,30 @@ scenarios! {
 }
 
 /// Applies a Workload of this shard with this image.
-async fn apply(place: &Place, name: &str, shard: &str, image: &str) {
+async fn apply(env: &Environment, name: &str, shard: &str, image: &str) {
     let containers = json!([{"name": "app", "image": image}]);
     let mut workload = web(&json!({"replicas": 0, "template": {"spec": {"containers": containers}}}));
     workload["metadata"] = json!({"name": name, "labels": {labels::SHARD: shard}});
-    place.apply_as("user", &workload).await.unwrap();
+    env.apply_as("user", &workload).await.unwrap();
 }
 
 /// The image of a Deployment, if it exists.
-async fn image(place: &Place, name: &str) -> Option<String> {
-    let spec = place.api::<Deployment>().get_opt(name).await.unwrap()?.spec?;
+async fn image(env: &Environment, name: &str) -> Option<String> {
+    let spec = env.api::<Deployment>().get_opt(name).await.unwrap()?.spec?;
     spec.template.spec?.containers.into_iter().next()?.image
 }
 
-async fn runs(place: &Place, name: &str, wanted: &str) {
-    eventually(&format!("{wanted} in {}/{name}", place.namespace), async || {
-        let seen = image(place, name).await;
+async fn runs(env: &Environment, name: &str, wanted: &str) {
+    eventually(&format!("{wanted} in {}/{name}", env.namespace), async || {
+        let seen = image(env, name).await;
         if seen.as_deref() == Some(wanted) { Ok(()) } else { Err(seen) }
     })
     .await;
 }
 
 async fn only_workloads_of_the_shard_in_watched_namespaces_are_reconciled(cluster: Cluster) {
-    let place = async || Place::new(&cluster, "scope").await.unwrap();
-    let (one, two, other) = (place().await, place().await, place().await);
+    let env = async || Environment::new(&cluster, "scope").await.unwrap();
+    let (one, two, other) = (env().await, env().await, env().await);
     let args = [
         "--namespace".to_owned(),
         format!("{},{}", one.namespace, two.namespace),
@@ -56,9 +56,9 @@ async fn only_workloads_of_the_shard_in_watched_namespaces_are_reconciled(cluste
     // It moves to a shard without an operator, and its image changes.
     apply(&one, "web", "c", "app:2").await;
     // Children are watched in both namespaces, not only in the one that was listed last.
-    for place in [&one, &two] {
+    for env in [&one, &two] {
         for name in ["stays", "web"] {
-            place.api::<Deployment>().delete(name, &DeleteParams::default()).await.ok();
+            env.api::<Deployment>().delete(name, &DeleteParams::default()).await.ok();
         }
     }
     runs(&one, "stays", "app:1").await;

@@ -2,7 +2,7 @@
 
 use std::{fs, net::SocketAddr, sync::Arc};
 
-use baton_e2e::{OperatorOptions, Place, permissions::SECURE_METRICS, scenarios};
+use baton_e2e::{Environment, OperatorOptions, permissions::SECURE_METRICS, scenarios};
 use baton_testbed::{Cluster, eventually, net, workspace};
 use serde_json::json;
 use tempfile::TempDir;
@@ -19,8 +19,6 @@ use tokio_rustls::{
     },
 };
 
-use crate::scene::Scene;
-
 scenarios! {
     only real, because "of a port, and tokens that the API server reviews":
     secure_metrics_are_only_for_users_who_may_read_them,
@@ -34,7 +32,7 @@ const READER: &str = "components/secure-metrics/clusterrole-metrics-reader.yaml"
 
 /// An operator with secure metrics, without the permissions for them.
 struct Secure {
-    scene: Scene,
+    env: Environment,
     address: SocketAddr,
     /// With the operator's certificate and key.
     folder: TempDir,
@@ -51,8 +49,8 @@ impl Secure {
         let args = ["--secure-metrics-addr", &address.to_string(), "--metrics-cert-dir", &files];
         let args = [&args[..], flags].concat().into_iter().map(str::to_owned).collect();
         let options = OperatorOptions { args, unready: true, ..OperatorOptions::default() };
-        let scene = Scene::start_with(cluster, name, options).await;
-        (Self { scene, address, folder }, certificate)
+        let env = Environment::start_with(cluster, name, options).await;
+        (Self { env, address, folder }, certificate)
     }
 
     /// Binds the role of a manifest to a ServiceAccount.
@@ -61,7 +59,7 @@ impl Secure {
         self.kubectl(&["apply", "--server-side", "--filename", &path]).await;
         let role = manifest.split("clusterrole-").nth(1).unwrap().trim_end_matches(".yaml");
         let role = format!("baton-{role}");
-        let (name, account) = (format!("{role}:{}", self.scene.ns()), format!("{namespace}:{account}"));
+        let (name, account) = (format!("{role}:{}", self.env.ns()), format!("{namespace}:{account}"));
         let binding =
             ["create", "clusterrolebinding", &name, "--clusterrole", &role, "--serviceaccount", &account];
         self.kubectl(&binding).await;
@@ -69,23 +67,23 @@ impl Secure {
 
     /// The operator's ServiceAccount, in the namespace `default`.
     fn account(&self) -> &str {
-        self.scene.operator.user().rsplit(':').next().unwrap()
+        self.env.operator().user().rsplit(':').next().unwrap()
     }
 
     async fn kubectl(&self, args: &[&str]) -> String {
-        self.scene.cluster.real().kubectl(args).await.unwrap().success().unwrap()
+        self.env.cluster.real().kubectl(args).await.unwrap().success().unwrap()
     }
 
     /// A token of a new ServiceAccount.
     async fn token(&self, account: &str) -> String {
-        let ns = self.scene.ns();
+        let ns = self.env.ns();
         self.kubectl(&["create", "serviceaccount", account, "--namespace", ns]).await;
         self.kubectl(&["create", "token", account, "--namespace", ns]).await.trim().to_owned()
     }
 
     /// A token of this ServiceAccount for an audience.
     async fn token_for(&self, account: &str, audience: &str) -> String {
-        let args = ["create", "token", account, "--audience", audience, "--namespace", self.scene.ns()];
+        let args = ["create", "token", account, "--audience", audience, "--namespace", self.env.ns()];
         self.kubectl(&args).await.trim().to_owned()
     }
 
@@ -114,7 +112,7 @@ impl Secure {
         eventually(&format!("a scrape with the response {code}"), async || {
             match self.scrape(trusted, token).await {
                 Some(response) if response.starts_with(&format!("HTTP/1.1 {code} ")) => Ok(response),
-                other => Err((other, self.scene.operator.log_tail(10))),
+                other => Err((other, self.env.operator().log_tail(10))),
             }
         })
         .await
@@ -135,9 +133,9 @@ fn renew(folder: &TempDir) -> CertificateDer<'static> {
 
 async fn secure_metrics_are_only_for_users_who_may_read_them(cluster: Cluster) {
     let (secure, certificate) = Secure::start(&cluster, "secure-metrics", &[]).await;
-    let operator = &secure.scene.operator;
+    let operator = secure.env.operator();
     let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];
-    secure.bind(READER, secure.scene.ns(), "reader").await;
+    secure.bind(READER, secure.env.ns(), "reader").await;
 
     // No user gets metrics while the operator can't ask the API server, and the self-check reports what is missing.
     eventually("a report of the missing permissions", async || match operator.readiness().await {
@@ -184,7 +182,7 @@ async fn a_token_for_another_audience_is_refused(cluster: Cluster) {
     let (secure, certificate) = Secure::start(&cluster, "audience", &flags).await;
     secure.bind(SECURE_METRICS, "default", secure.account()).await;
     let usual = secure.token("reader").await;
-    secure.bind(READER, secure.scene.ns(), "reader").await;
+    secure.bind(READER, secure.env.ns(), "reader").await;
     let [meant, other] =
         [secure.token_for("reader", "baton").await, secure.token_for("reader", "other").await];
     secure.responds(&certificate, Some(&meant), 200).await;
@@ -202,7 +200,7 @@ async fn a_renewed_certificate_is_served_without_a_restart(cluster: Cluster) {
 }
 
 async fn a_standby_replica_serves_its_metrics_too(cluster: Cluster) {
-    let elsewhere = Place::new(&cluster, "led").await.unwrap();
+    let elsewhere = Environment::new(&cluster, "led").await.unwrap();
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "baton"},
         "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"},
@@ -215,17 +213,17 @@ async fn a_standby_replica_serves_its_metrics_too(cluster: Cluster) {
     let flags = ["--leader-elect", "--lease-namespace", elsewhere.ns()];
     let (secure, certificate) = Secure::start(&cluster, "stands-by", &flags).await;
     let reader = secure.token("reader").await;
-    secure.bind(READER, secure.scene.ns(), "reader").await;
+    secure.bind(READER, secure.env.ns(), "reader").await;
     secure.bind(SECURE_METRICS, "default", secure.account()).await;
     let account = format!("default:{}", secure.account());
     let bind = format!("create rolebinding election --role election --serviceaccount {account}");
     elsewhere.kubectl(&bind, &[]).await.unwrap();
 
     eventually("the operator to stand by", async || {
-        if secure.scene.operator.logs().contains("standing by") {
+        if secure.env.operator().logs().contains("standing by") {
             Ok(())
         } else {
-            Err(secure.scene.operator.log_tail(10))
+            Err(secure.env.operator().log_tail(10))
         }
     })
     .await;

@@ -26,12 +26,12 @@ scenarios! {
 const CRD: &str = "workloads.baton.rs";
 
 /// A cluster of its own, since the CRD and the permissions are cluster-wide.
-struct Scene {
+struct WholeCluster {
     cluster: Cluster,
     client: Client,
 }
 
-impl Scene {
+impl WholeCluster {
     /// A cluster in which everything is installed.
     async fn start(cluster: &Cluster) -> Self {
         let cluster = cluster.alone().await.unwrap();
@@ -90,23 +90,23 @@ async fn is_ready_as(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
 
 /// One after the other; the one that leaves another CRD behind comes last.
 async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_reported(cluster: Cluster) {
-    let scene = Scene::start(&cluster).await;
-    what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(&scene).await;
-    under_an_older_crd_nothing_is_written(&scene.cluster).await;
-    while_the_crd_cannot_be_read_nothing_is_written(&scene.cluster).await;
-    a_spec_that_was_stored_under_an_older_crd_is_held(&scene.cluster).await;
-    a_spec_that_never_had_what_managed_fields_name_is_applied(&scene.cluster).await;
-    a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
+    let whole = WholeCluster::start(&cluster).await;
+    what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(&whole).await;
+    under_an_older_crd_nothing_is_written(&whole.cluster).await;
+    while_the_crd_cannot_be_read_nothing_is_written(&whole.cluster).await;
+    a_spec_that_was_stored_under_an_older_crd_is_held(&whole.cluster).await;
+    a_spec_that_never_had_what_managed_fields_name_is_applied(&whole.cluster).await;
+    a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&whole.cluster).await;
 }
 
-async fn what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(scene: &Scene) {
+async fn what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(whole: &WholeCluster) {
     let params = PatchParams::default();
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let older = removal(&format!("{fields}/rollout"));
-    scene.crds().patch(CRD, &params, &older).await.unwrap();
+    whole.crds().patch(CRD, &params, &older).await.unwrap();
     // The API server publishes a changed CRD a moment later.
     eventually("the changed CRD to be published", async || {
-        let published = scene.raw("/openapi/v3/apis/baton.rs/v1alpha1").await;
+        let published = whole.raw("/openapi/v3/apis/baton.rs/v1alpha1").await;
         if published.is_some_and(|text| text.contains("\"rollout\"")) {
             Err("the old one is")
         } else {
@@ -115,21 +115,21 @@ async fn what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(scen
     })
     .await;
     let texts = ["older than this operator", ".spec.rollout", "kubectl apply --server-side"];
-    scene.reports_until_fixed(&texts, async || scene.install().await).await;
+    whole.reports_until_fixed(&texts, async || whole.install().await).await;
 
-    let cluster_roles: Api<ClusterRole> = Api::all(scene.client.clone());
+    let cluster_roles: Api<ClusterRole> = Api::all(whole.client.clone());
     let rules = cluster_roles.get("baton").await.unwrap().rules.unwrap();
     let is_it = |rule: &PolicyRule| rule.resources.as_deref() == Some(&["services".to_owned()]);
     let services = rules.iter().position(is_it).unwrap();
     cluster_roles.patch("baton", &params, &removal(&format!("/rules/{services}"))).await.unwrap();
     let texts = ["apiGroups: [\"\"], resources: [services]", "ClusterRole"];
-    scene.reports_until_fixed(&texts, async || scene.install().await).await;
+    whole.reports_until_fixed(&texts, async || whole.install().await).await;
 
-    scene.crds().delete(CRD, &DeleteParams::default()).await.unwrap();
+    whole.crds().delete(CRD, &DeleteParams::default()).await.unwrap();
     eventually("the API server to serve no Workloads", async || {
-        scene.raw("/apis/baton.rs/v1alpha1").await.map_or(Ok(()), |_| Err("it serves them"))
+        whole.raw("/apis/baton.rs/v1alpha1").await.map_or(Ok(()), |_| Err("it serves them"))
     })
     .await;
     let texts = ["the CRD isn't installed"];
-    scene.reports_until_fixed(&texts, async || scene.install().await).await;
+    whole.reports_until_fixed(&texts, async || whole.install().await).await;
 }

@@ -2,13 +2,11 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{OperatorOptions, scenarios};
+use baton_e2e::{Environment, OperatorOptions, scenarios};
 use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-
-use crate::scene::Scene;
 
 scenarios! {
     two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart,
@@ -89,8 +87,8 @@ fn is_settled(workload: &Workload) -> bool {
     holds("Applied") && holds("Ready") && (!hands_over || holds("HandedOver"))
 }
 
-async fn settle(scene: &Scene) {
-    let (workloads, params) = (scene.workloads(), PatchParams::apply("user"));
+async fn settle(env: &Environment) {
+    let (workloads, params) = (env.workloads(), PatchParams::apply("user"));
     let apply = async |number: u64| {
         workloads.patch(&format!("web-{number}"), &params, &Patch::Apply(workload(number))).await.map(|_| ())
     };
@@ -101,58 +99,62 @@ async fn settle(scene: &Scene) {
         unsettled.map_or(Ok(()), Err)
     })
     .await;
-    scene.at_rest().await;
+    env.at_rest().await;
 }
 
-async fn children(scene: &Scene) -> usize {
+async fn children(env: &Environment) -> usize {
     let count =
-        async |kind| scene.children(kind).list_metadata(&ListParams::default()).await.unwrap().items.len();
+        async |kind| env.children(kind).list_metadata(&ListParams::default()).await.unwrap().items.len();
     stream::iter(ChildKind::ALL).then(count).fold(0, |sum, count| async move { sum + count }).await
 }
 
-async fn skipped(scene: &Scene) -> u64 {
-    scene.operator.metrics().await.unwrap().count("baton_applies_total", &[("outcome", "skipped")])
+async fn skipped(env: &Environment) -> u64 {
+    env.operator().metrics().await.unwrap().count("baton_applies_total", &[("outcome", "skipped")])
 }
 
 async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
     // By default, a safety resync would soon be due among so many. This test isn't about it.
     let args = ["--resync", "1000h"].map(str::to_owned).to_vec();
-    let mut scene =
-        Scene::start_with(&cluster, "settled", OperatorOptions { args, ..OperatorOptions::default() }).await;
-    settle(&scene).await;
-    let children = children(&scene).await as u64;
+    let mut env =
+        Environment::start_with(&cluster, "settled", OperatorOptions { args, ..OperatorOptions::default() })
+            .await;
+    settle(&env).await;
+    let children = children(&env).await as u64;
     assert_eq!(children, WORKLOADS + WORKLOADS / 5 * 3, "the children of all Workloads");
 
-    let (mark, before) = (scene.mark(), skipped(&scene).await);
+    let (mark, before) = (env.mark(), skipped(&env).await);
     for _ in 0..10 {
-        scene.reconcile_all(WORKLOADS).await;
+        env.reconcile_all(WORKLOADS).await;
     }
-    let writes = scene.requests_since(mark).writes();
+    let writes = env.requests_since(mark).writes();
     assert!(writes.is_empty(), "writes in ten resyncs:\n{writes}");
     // Some more often: a change of a child's status starts a pass too.
-    assert!(skipped(&scene).await - before >= 10 * children, "each child was predicted, each time");
+    assert!(skipped(&env).await - before >= 10 * children, "each child was predicted, each time");
 
-    let mark = scene.mark();
-    scene.restart().await;
-    scene.passes_to_end(WORKLOADS).await;
-    let writes = scene.requests_since(mark).writes();
+    let mark = env.mark();
+    env.restart().await;
+    env.passes_to_end(WORKLOADS).await;
+    let writes = env.requests_since(mark).writes();
     assert!(writes.is_empty(), "writes after a start:\n{writes}");
-    assert!(skipped(&scene).await >= children, "the new process has predicted each child");
+    assert!(skipped(&env).await >= children, "the new process has predicted each child");
 }
 
 async fn a_safety_resync_applies_settled_children_and_changes_nothing(cluster: Cluster) {
     let args = ["--resync", "1s"].map(str::to_owned).to_vec();
-    let scene =
-        Scene::start_with(&cluster, "safety-resync", OperatorOptions { args, ..OperatorOptions::default() })
-            .await;
-    scene.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
-    scene.condition("Ready", "True").await;
-    let version = async |kind| scene.child(kind).await.unwrap().metadata.resource_version;
+    let env = Environment::start_with(
+        &cluster,
+        "safety-resync",
+        OperatorOptions { args, ..OperatorOptions::default() },
+    )
+    .await;
+    env.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
+    env.condition("Ready", "True").await;
+    let version = async |kind| env.child(kind).await.unwrap().metadata.resource_version;
     let kinds = [ChildKind::Deployment, ChildKind::Service];
     let before = [version(kinds[0]).await, version(kinds[1]).await];
-    let mark = scene.mark();
+    let mark = env.mark();
     eventually("three resyncs of both children", async || {
-        let writes = scene.requests_since(mark).writes();
+        let writes = env.requests_since(mark).writes();
         let of = |resource| writes.clone().resource(resource).len();
         if of("deployments") >= 3 && of("services") >= 3 { Ok(()) } else { Err(writes) }
     })

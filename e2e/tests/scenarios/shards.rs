@@ -12,7 +12,7 @@ use std::{
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{HandoverPhase, Workload, labels};
-use baton_e2e::{Operator, OperatorOptions, Place, scenarios, web};
+use baton_e2e::{Environment, Operator, OperatorOptions, scenarios, web};
 use baton_testbed::{Action, AuditEntry, Cluster, Mark, PATIENCE, Proxy, ReplicaWatch, eventually};
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Pod;
@@ -74,8 +74,8 @@ impl Held {
 }
 
 /// A namespace with a Baton for each shard.
-struct Scene {
-    place: Place,
+struct Shards {
+    env: Environment,
     begin: Mark,
     /// The user of each shard.
     users: BTreeMap<String, &'static str>,
@@ -84,11 +84,11 @@ struct Scene {
 /// The Baton without a shard.
 const NONE: &str = "";
 
-impl Scene {
+impl Shards {
     async fn new(cluster: &Cluster) -> Self {
-        let place = Place::new(cluster, "shards").await.unwrap();
+        let env = Environment::new(cluster, "shards").await.unwrap();
         let begin = cluster.audit().unwrap().mark().unwrap();
-        Self { place, begin, users: BTreeMap::new() }
+        Self { env, begin, users: BTreeMap::new() }
     }
 
     async fn start(&mut self, shard: &'static str, proxy: Option<&Proxy>, more: &[&str]) -> Operator {
@@ -97,12 +97,12 @@ impl Scene {
             args.push(format!("--shard={shard}"));
         }
         let options = OperatorOptions {
-            name: Some(format!("baton-{shard}-{}", self.place.ns()).replace("--", "-")),
+            name: Some(format!("baton-{shard}-{}", self.env.ns()).replace("--", "-")),
             args,
             by_way_of: proxy.map(Proxy::route),
             ..OperatorOptions::default()
         };
-        let operator = self.place.operator(options).await.unwrap();
+        let operator = self.env.start_operator(options).await.unwrap();
         self.users.insert(operator.user().to_owned(), shard);
         operator
     }
@@ -120,11 +120,11 @@ impl Scene {
         if shard != NONE {
             workload["metadata"]["labels"] = json!({labels::SHARD: shard});
         }
-        self.place.apply_as("user", &workload).await.unwrap();
+        self.env.apply_as("user", &workload).await.unwrap();
     }
 
     fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
-        Api::namespaced_with(self.place.client.clone(), self.place.ns(), &kind.api_resource())
+        Api::namespaced_with(self.env.client.clone(), self.env.ns(), &kind.api_resource())
     }
 
     /// Waits until every child is as this shard makes it in this round.
@@ -145,7 +145,7 @@ impl Scene {
     /// Waits until the status shows that the autoscaler owns the replica count.
     async fn is_handed_over(&self) {
         eventually("the handover to the autoscaler", async || {
-            let status = self.place.api::<Workload>().get("web").await.unwrap().status.unwrap_or_default();
+            let status = self.env.api::<Workload>().get("web").await.unwrap().status.unwrap_or_default();
             let ownership = status.replica_ownership.as_ref();
             let is_so = ownership.is_some_and(|one| one.phase == HandoverPhase::HandedOver && one.value == 3);
             if is_so { Ok(()) } else { Err(status) }
@@ -154,7 +154,7 @@ impl Scene {
     }
 
     async fn pods(&self) -> Vec<String> {
-        let pods = self.place.api::<Pod>().list(&ListParams::default()).await.unwrap();
+        let pods = self.env.api::<Pod>().list(&ListParams::default()).await.unwrap();
         let mut names: Vec<String> = pods.iter().map(kube::ResourceExt::name_any).collect();
         names.sort();
         names
@@ -162,8 +162,8 @@ impl Scene {
 
     /// The writes of this shard, those that were refused included.
     fn writes_of(&self, shard: &str) -> Vec<AuditEntry> {
-        let audit = self.place.cluster.audit().unwrap();
-        let entries = audit.since(self.begin).unwrap().namespace(self.place.ns()).writes();
+        let audit = self.env.cluster.audit().unwrap();
+        let entries = audit.since(self.begin).unwrap().namespace(self.env.ns()).writes();
         let is_it = |entry: &AuditEntry| self.users.get(&entry.user).is_some_and(|of| *of == shard);
         entries.that(is_it).into_iter().filter(|entry| !entry.is_dry_run()).collect()
     }
@@ -217,36 +217,36 @@ impl Scene {
 /// In each round a write of the shard `a` to another kind is under way when the Workload moves, and arrives after `b` has written.
 async fn a_workload_that_moves_between_shards_is_never_written_by_two(cluster: Cluster) {
     let (held, proxy) = Held::with_proxy(&cluster).await;
-    let mut scene = Scene::new(&cluster).await;
-    let _a = scene.start("a", Some(&proxy), &[]).await;
-    let _b = scene.start("b", None, &[]).await;
-    let _none = scene.start(NONE, None, &[]).await;
+    let mut shards = Shards::new(&cluster).await;
+    let _a = shards.start("a", Some(&proxy), &[]).await;
+    let _b = shards.start("b", None, &[]).await;
+    let _none = shards.start(NONE, None, &[]).await;
 
-    scene.apply("a", 0).await;
-    scene.is_with("a", 0).await;
-    scene.is_handed_over().await;
-    let watch = ReplicaWatch::start(&cluster, scene.place.ns(), "web").await.unwrap();
+    shards.apply("a", 0).await;
+    shards.is_with("a", 0).await;
+    shards.is_handed_over().await;
+    let watch = ReplicaWatch::start(&cluster, shards.env.ns(), "web").await.unwrap();
     eventually("three pods", async || {
-        let pods = scene.pods().await;
+        let pods = shards.pods().await;
         if pods.len() == 3 { Ok(()) } else { Err(pods) }
     })
     .await;
-    let pods = scene.pods().await;
+    let pods = shards.pods().await;
     let mut moves = vec!["a"];
     let mut round = 0;
     for resource in &WRITTEN[..4] {
         let refused = || {
-            let writes = scene.writes_of("a");
+            let writes = shards.writes_of("a");
             let to_it = writes.iter().filter(|entry| entry.resource.as_deref() == Some(*resource));
             to_it.filter(|entry| entry.code == Some(409)).count()
         };
         let before = refused();
         let (is_held, release) = held.next_write(resource);
         round += 1;
-        scene.apply("a", round).await;
+        shards.apply("a", round).await;
         tokio::time::timeout(PATIENCE, is_held).await.expect("a to write").unwrap();
-        scene.apply("b", round).await;
-        scene.is_with("b", round).await;
+        shards.apply("b", round).await;
+        shards.is_with("b", round).await;
         release.send(()).unwrap();
         eventually("the late write to be refused", async || {
             let now = refused();
@@ -255,21 +255,21 @@ async fn a_workload_that_moves_between_shards_is_never_written_by_two(cluster: C
         .await;
 
         round += 1;
-        scene.apply("a", round).await;
-        scene.is_with("a", round).await;
+        shards.apply("a", round).await;
+        shards.is_with("a", round).await;
         moves.extend(["b", "a"]);
     }
     for shard in ["b", NONE, "a"] {
         // Only the label changes.
-        scene.apply(shard, round).await;
-        scene.is_with(shard, round).await;
+        shards.apply(shard, round).await;
+        shards.is_with(shard, round).await;
         moves.push(shard);
     }
-    scene.is_handed_over().await;
-    scene.assert_written_by(&moves);
+    shards.is_handed_over().await;
+    shards.assert_written_by(&moves);
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [3], "{history}");
-    assert_eq!(scene.pods().await, pods, "a move restarts nothing");
+    assert_eq!(shards.pods().await, pods, "a move restarts nothing");
 }
 
 /// `a` sends every apply in each pass, and its watches are cut before the Workload moves.
@@ -284,56 +284,56 @@ async fn a_shard_without_watches_writes_nothing_of_a_workload_that_has_moved(clu
         }
     });
     let proxy = proxy.await.unwrap();
-    let mut scene = Scene::new(&cluster).await;
-    let a = scene.start("a", Some(&proxy), &["--predict=false"]).await;
-    let _b = scene.start("b", None, &[]).await;
-    scene.apply("a", 0).await;
-    scene.is_with("a", 0).await;
-    scene.is_handed_over().await;
+    let mut shards = Shards::new(&cluster).await;
+    let a = shards.start("a", Some(&proxy), &["--predict=false"]).await;
+    let _b = shards.start("b", None, &[]).await;
+    shards.apply("a", 0).await;
+    shards.is_with("a", 0).await;
+    shards.is_handed_over().await;
 
     without_watches.store(true, Ordering::SeqCst);
     proxy.cut_watches();
-    scene.apply("b", 1).await;
-    scene.is_with("b", 1).await;
-    let before = scene.writes_of("a").len();
+    shards.apply("b", 1).await;
+    shards.is_with("b", 1).await;
+    let before = shards.writes_of("a").len();
     a.reconcile_all().unwrap();
     let refused =
         |entry: &AuditEntry| entry.code == Some(409) && entry.resource.as_deref() != Some("workloads");
     eventually("the writes of the shard without watches to be refused", async || {
-        let since = scene.writes_of("a").split_off(before);
+        let since = shards.writes_of("a").split_off(before);
         if since.iter().any(refused) { Ok(()) } else { Err(since) }
     })
     .await;
     // Long enough for all that it does next.
     tokio::time::sleep(MOMENT).await;
-    scene.assert_written_by(&["a", "b"]);
+    shards.assert_written_by(&["a", "b"]);
     without_watches.store(false, Ordering::SeqCst);
-    scene.apply("a", 2).await;
-    scene.is_with("a", 2).await;
-    scene.assert_written_by(&["a", "b", "a"]);
+    shards.apply("a", 2).await;
+    shards.is_with("a", 2).await;
+    shards.assert_written_by(&["a", "b", "a"]);
 }
 
 /// The creation of the Deployment by `a` is under way when the Workload moves.
 async fn a_workload_that_moves_before_its_first_child_is_created_gets_each_child_once(cluster: Cluster) {
     let (held, proxy) = Held::with_proxy(&cluster).await;
-    let mut scene = Scene::new(&cluster).await;
-    let _a = scene.start("a", Some(&proxy), &[]).await;
-    let _b = scene.start("b", None, &[]).await;
+    let mut shards = Shards::new(&cluster).await;
+    let _a = shards.start("a", Some(&proxy), &[]).await;
+    let _b = shards.start("b", None, &[]).await;
     let (is_held, release) = held.next_write("deployments");
-    scene.apply("a", 0).await;
+    shards.apply("a", 0).await;
     tokio::time::timeout(PATIENCE, is_held).await.expect("a to write").unwrap();
-    scene.apply("b", 1).await;
-    scene.is_with("b", 1).await;
-    scene.is_handed_over().await;
+    shards.apply("b", 1).await;
+    shards.is_with("b", 1).await;
+    shards.is_handed_over().await;
     release.send(()).unwrap();
     eventually("the late creation to be refused", async || {
-        let writes = scene.writes_of("a");
+        let writes = shards.writes_of("a");
         if writes.iter().any(|entry| entry.code == Some(409)) { Ok(()) } else { Err(writes) }
     })
     .await;
-    scene.apply("b", 2).await;
-    scene.is_with("b", 2).await;
-    let writers = scene.writers();
+    shards.apply("b", 2).await;
+    shards.is_with("b", 2).await;
+    let writers = shards.writers();
     assert_eq!(writers["deployments"], ["b"]);
     assert!(writers.values().all(|writers| matches!(writers[..], ["b"] | ["a", "b"])), "{writers:?}");
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions, Place, web};
+use baton_e2e::{Environment, Operator, OperatorOptions, web};
 use baton_testbed::{Action, Cluster, Namespace, Proxy, RequestInfo, eventually};
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::Service, events::v1::Event},
@@ -137,55 +137,55 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
 /// The API server drops what an older CRD lacks from all Workloads at once, and for good from each that is written. Nothing is
 /// written until the CRD is complete again; then everything is as before.
 pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
-    let stage = Older::start(cluster, "older", |_| Action::Forward).await;
-    let before = stage.objects().await;
+    let skewed = Older::start(cluster, "older", |_| Action::Forward).await;
+    let before = skewed.objects().await;
     let mark = cluster.audit().unwrap().mark().unwrap();
 
-    stage.make_older().await;
-    stage.is_older().await;
+    skewed.make_older().await;
+    skewed.is_older().await;
     // The message names the missing field.
-    stage.event("OutdatedCRD", ".spec.service").await;
-    assert_eq!(stage.crd_usable().await, 0);
+    skewed.event("OutdatedCRD", ".spec.service").await;
+    assert_eq!(skewed.crd_usable().await, 0);
     let annotated = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
-    stage.deployments.patch("web", &PatchParams::default(), &annotated).await.unwrap();
+    skewed.deployments.patch("web", &PatchParams::default(), &annotated).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let sent = cluster.audit().unwrap().by_since(stage.operator.user(), mark).unwrap().writes();
+    let sent = cluster.audit().unwrap().by_since(skewed.operator.user(), mark).unwrap().writes();
     let written: Vec<_> = sent.iter().filter(|entry| entry.resource.as_deref() != Some("events")).collect();
     assert!(written.is_empty(), "{written:#?}");
 
-    stage.make_complete().await;
-    eventually("the operator to be ready", async || match stage.operator.readiness().await {
+    skewed.make_complete().await;
+    eventually("the operator to be ready", async || match skewed.operator.readiness().await {
         Some((200, _)) => Ok(()),
         other => Err(other),
     })
     .await;
-    assert_eq!(stage.crd_usable().await, 1);
-    assert_eq!(stage.objects().await, before, "the Workload's spec and the uid of its Service");
-    stage.scale(2).await;
+    assert_eq!(skewed.crd_usable().await, 1);
+    assert_eq!(skewed.objects().await, before, "the Workload's spec and the uid of its Service");
+    skewed.scale(2).await;
     eventually("the operator to continue", async || {
-        let spec = stage.deployments.get("web").await.unwrap().spec.unwrap();
+        let spec = skewed.deployments.get("web").await.unwrap().spec.unwrap();
         if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }
     })
     .await;
-    assert_eq!(stage.objects().await.1, before.1, "the Service is the same");
-    assert_eq!(stage.events("OutdatedCRD").await.len(), 1);
+    assert_eq!(skewed.objects().await.1, before.1, "the Service is the same");
+    assert_eq!(skewed.events("OutdatedCRD").await.len(), 1);
 }
 
 /// A Workload that is written under an older CRD loses its Service for good. That isn't what its author wants: the Service stays,
 /// also after other edits and restarts, until the manifest is applied again.
 pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster) {
-    let stage = Older::start(cluster, "lost", |_| Action::Forward).await;
-    let (spec, service) = stage.objects().await;
+    let skewed = Older::start(cluster, "lost", |_| Action::Forward).await;
+    let (spec, service) = skewed.objects().await;
     // The watch of Workloads goes on, as it may on a real control plane.
-    stage.replace(&stage.older()).await;
-    stage.scale(2).await;
-    stage.is_older().await;
-    stage.operator.stop().await.unwrap();
-    let options = OperatorOptions { unready: true, ..stage.options.clone() };
+    skewed.replace(&skewed.older()).await;
+    skewed.scale(2).await;
+    skewed.is_older().await;
+    skewed.operator.stop().await.unwrap();
+    let options = OperatorOptions { unready: true, ..skewed.options.clone() };
     let operator = Operator::start(cluster, options).await.unwrap();
-    stage.make_complete().await;
+    skewed.make_complete().await;
     let is_reported = async || {
-        let workload = stage.workloads.get("web").await.unwrap();
+        let workload = skewed.workloads.get("web").await.unwrap();
         assert!(workload.spec.service.is_none(), "the server has dropped it");
         let conditions = workload.status.unwrap_or_default().conditions;
         let is_lost = |one: &Condition| {
@@ -194,33 +194,33 @@ pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster
         if conditions.iter().any(is_lost) { Ok(()) } else { Err(conditions) }
     };
     eventually("the loss to be reported", is_reported).await;
-    stage.event("SpecLost", "Apply the manifest again").await;
-    stage.scale(3).await;
+    skewed.event("SpecLost", "Apply the manifest again").await;
+    skewed.scale(3).await;
 
     operator.stop().await.unwrap();
-    let _operator = Operator::start(cluster, stage.options.clone()).await.unwrap();
+    let _operator = Operator::start(cluster, skewed.options.clone()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(stage.objects().await.1, service, "the Service is the same");
+    assert_eq!(skewed.objects().await.1, service, "the Service is the same");
     is_reported().await.unwrap();
 
     let again = Patch::Merge(json!({"spec": spec}));
-    stage.workloads.patch("web", &PatchParams::default(), &again).await.unwrap();
-    stage.is_applied().await;
-    assert_eq!(stage.objects().await, (spec, service));
+    skewed.workloads.patch("web", &PatchParams::default(), &again).await.unwrap();
+    skewed.is_applied().await;
+    assert_eq!(skewed.objects().await, (spec, service));
 }
 
 /// Who creates an object may name any owners of fields, and admission may remove a field without its owner. Nothing was lost.
 pub async fn a_spec_that_never_had_what_managed_fields_name_is_applied(cluster: &Cluster) {
-    let place = Place::new(cluster, "never-had").await.unwrap();
+    let env = Environment::new(cluster, "never-had").await.unwrap();
     let options = OperatorOptions { name: Some("baton-never-had".to_owned()), ..OperatorOptions::default() };
-    let operator = place.operator(options.clone()).await.unwrap();
+    let operator = env.start_operator(options.clone()).await.unwrap();
     let mut workload = web(&json!({"replicas": 1}));
     workload["metadata"]["managedFields"] = json!([{
         "manager": "backup", "operation": "Update", "apiVersion": "baton.rs/v1alpha1", "fieldsType": "FieldsV1",
         "time": "2026-01-02T03:04:05Z",
         "fieldsV1": {"f:spec": {"f:replicas": {}, "f:template": {}, "f:service": {"f:ports": {}}}},
     }]);
-    let workloads = place.api::<Workload>();
+    let workloads = env.api::<Workload>();
     workloads.create(&PostParams::default(), &serde_json::from_value(workload).unwrap()).await.unwrap();
     let scaled = async |replicas: i32| {
         let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
@@ -242,7 +242,7 @@ pub async fn a_spec_that_never_had_what_managed_fields_name_is_applied(cluster: 
     };
     scaled(2).await;
     operator.stop().await.unwrap();
-    let _operator = place.operator(options).await.unwrap();
+    let _operator = env.start_operator(options).await.unwrap();
     scaled(3).await;
 }
 
@@ -251,7 +251,7 @@ pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) 
     for code in [429, 500, 503] {
         let is_failing = Arc::new(AtomicBool::new(false));
         let fails = is_failing.clone();
-        let stage = Older::start(cluster, &format!("unread-{code}"), move |request| {
+        let skewed = Older::start(cluster, &format!("unread-{code}"), move |request| {
             if request.path == "/openapi/v3" && fails.load(Ordering::Relaxed) {
                 Action::fail(code, "Failure", "not today")
             } else {
@@ -259,35 +259,35 @@ pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) 
             }
         })
         .await;
-        let before = stage.objects().await;
+        let before = skewed.objects().await;
         is_failing.store(true, Ordering::Relaxed);
-        stage.make_older().await;
-        eventually("readiness to report it", async || match stage.operator.readiness().await {
+        skewed.make_older().await;
+        eventually("readiness to report it", async || match skewed.operator.readiness().await {
             Some((503, body)) if body.contains("can't read the schema of Workloads") => Ok(()),
             other => Err((code, other)),
         })
         .await;
-        assert_eq!(stage.crd_usable().await, 0, "{code}");
-        assert_eq!(stage.objects().await.1, before.1, "{code}: the Service is there");
+        assert_eq!(skewed.crd_usable().await, 0, "{code}");
+        assert_eq!(skewed.objects().await.1, before.1, "{code}: the Service is there");
 
         // The same at a start.
-        stage.operator.stop().await.unwrap();
-        let options = OperatorOptions { unready: true, ..stage.options.clone() };
+        skewed.operator.stop().await.unwrap();
+        let options = OperatorOptions { unready: true, ..skewed.options.clone() };
         let operator = Operator::start(cluster, options).await.unwrap();
         tokio::time::sleep(Duration::from_secs(15)).await;
         let (ready, body) = operator.readiness().await.unwrap();
         let logs = operator.logs();
         assert!(ready == 503 && logs.contains("not today"), "{code}: {body}\n{logs}");
-        assert_eq!(stage.objects().await.1, before.1, "{code}: the Service is still there");
+        assert_eq!(skewed.objects().await.1, before.1, "{code}: the Service is still there");
 
-        stage.make_complete().await;
+        skewed.make_complete().await;
         is_failing.store(false, Ordering::Relaxed);
         eventually("the operator to be ready", async || match operator.readiness().await {
             Some((200, _)) => Ok(()),
             other => Err((code, other)),
         })
         .await;
-        assert_eq!(stage.objects().await, before, "{code}");
+        assert_eq!(skewed.objects().await, before, "{code}");
     }
 }
 
@@ -333,7 +333,7 @@ impl Older {
         let operator = Operator::start(cluster, options.clone()).await.unwrap();
         let namespace = cluster.namespace(name).await.unwrap();
         let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let stage = Self {
+        let skewed = Self {
             operator,
             options,
             workloads: Api::namespaced(client.clone(), namespace.name()),
@@ -348,9 +348,9 @@ impl Older {
         };
         let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
         let web = serde_json::from_value(web(&spec)).unwrap();
-        stage.workloads.create(&PostParams::default(), &web).await.unwrap();
-        stage.is_applied().await;
-        stage
+        skewed.workloads.create(&PostParams::default(), &web).await.unwrap();
+        skewed.is_applied().await;
+        skewed
     }
 
     async fn is_applied(&self) {

@@ -1,10 +1,12 @@
 //! A short soak of the handover. `cargo handover-soak` runs a longer one.
 
-use baton_e2e::soak::{
-    run::{Effort, run},
-    table,
+use baton_e2e::{
+    scenarios, servers,
+    soak::{
+        run::{Effort, run},
+        table,
+    },
 };
-use baton_e2e::{scenarios, servers};
 use baton_testbed::{Cluster, MetricsApi};
 
 scenarios! {

@@ -2,7 +2,11 @@
 //! reverted or restarted by surprise. Where two users set different values, the second one gets a conflict.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::{scenarios, web};
+use baton_e2e::{
+    Environment,
+    environment::{entries_of, image},
+    scenarios, web,
+};
 use baton_testbed::Cluster;
 use kube::{
     ResourceExt,
@@ -10,8 +14,6 @@ use kube::{
     core::DynamicObject,
 };
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, entries_of, image};
 
 scenarios! {
     a_workload_that_was_posted_and_is_then_applied,
@@ -30,73 +32,67 @@ fn revision(deployment: &DynamicObject) -> Option<&String> {
     deployment.annotations().get("deployment.kubernetes.io/revision")
 }
 
-impl Scene {
-    async fn deployment(&self) -> DynamicObject {
-        self.child(ChildKind::Deployment).await.unwrap()
-    }
+async fn deployment(env: &Environment) -> DynamicObject {
+    env.child(ChildKind::Deployment).await.unwrap()
+}
 
-    /// Waits for the rollout to be counted, and checks that it is still the first.
-    async fn was_never_restarted(&self) {
-        let counted =
-            self.child_where("a rollout", ChildKind::Deployment, |live| revision(live).is_some()).await;
-        assert_eq!(revision(&counted).unwrap(), "1");
-    }
+/// Waits for the rollout to be counted, and checks that it is still the first.
+async fn was_never_restarted(env: &Environment) {
+    let counted = env.child_where("a rollout", ChildKind::Deployment, |live| revision(live).is_some()).await;
+    assert_eq!(revision(&counted).unwrap(), "1");
+}
 
-    async fn image_is(&self, wanted: &str) -> DynamicObject {
-        self.child_where(wanted, ChildKind::Deployment, |live| image(live) == wanted).await
-    }
+async fn image_is(env: &Environment, wanted: &str) -> DynamicObject {
+    env.child_where(wanted, ChildKind::Deployment, |live| image(live) == wanted).await
 }
 
 /// "User does POST, then changes something and applies": the conflict names the other manager, and once it is resolved
 /// the Deployment follows. Fields of the POST that the apply doesn't have are kept.
 async fn a_workload_that_was_posted_and_is_then_applied(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "surprise-post").await;
+    let env = Environment::start(&cluster, "surprise-post").await;
     let mut posted = web(&json!({"replicas": 2}));
     posted["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "debug"}]);
     let params = PostParams { field_manager: Some("kubectl-create".to_owned()), dry_run: false };
-    scene.workloads().create(&params, &serde_json::from_value(posted).unwrap()).await.unwrap();
-    scene.image_is("app:1").await;
+    env.workloads().create(&params, &serde_json::from_value(posted).unwrap()).await.unwrap();
+    image_is(&env, "app:1").await;
 
     // Another replica count than that of the POST.
     let changed = web(&json!({"replicas": 3}));
-    let conflict = scene.apply_as("user", &changed).await.unwrap_err().to_string();
+    let conflict = env.apply_as("user", &changed).await.unwrap_err().to_string();
     assert!(conflict.contains("kubectl-create") && conflict.contains(".spec.replicas"), "{conflict}");
     let force = PatchParams::apply("user").force();
-    scene.workloads().patch("web", &force, &Patch::Apply(&changed)).await.unwrap();
-    scene
-        .child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3)
-        .await;
+    env.workloads().patch("web", &force, &Patch::Apply(&changed)).await.unwrap();
+    env.child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3).await;
 
     // The manager of the apply never owned the variable, so it stays.
-    let deployment = scene.deployment().await;
-    let env = &deployment.data["spec"]["template"]["spec"]["containers"][0]["env"];
-    assert_eq!(env, &json!([{"name": "LEVEL", "value": "debug"}]));
-    scene.was_never_restarted().await;
+    let deployment = deployment(&env).await;
+    let variables = &deployment.data["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(variables, &json!([{"name": "LEVEL", "value": "debug"}]));
+    was_never_restarted(&env).await;
 }
 
 /// "User does an apply, then `kubectl edit`, then applies again": Baton corrects its own field at once, and an Event names
 /// the other manager. A field that Baton doesn't own keeps the edit through every later apply.
 async fn a_deployment_that_is_edited_between_two_applies(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "surprise-edit").await;
-    scene.apply(&with_image("app:1")).await;
-    scene.image_is("app:1").await;
+    let env = Environment::start(&cluster, "surprise-edit").await;
+    env.apply(&with_image("app:1")).await;
+    image_is(&env, "app:1").await;
 
-    scene
-        .edit_as(
-            "kubectl-edit",
-            ChildKind::Deployment,
-            &Patch::Merge(json!({"spec": {"minReadySeconds": 3}})),
-        )
-        .await;
+    env.edit_as(
+        "kubectl-edit",
+        ChildKind::Deployment,
+        &Patch::Merge(json!({"spec": {"minReadySeconds": 3}})),
+    )
+    .await;
     let container =
         json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mine:1"}]);
     let patch = Patch::Json(serde_json::from_value(container).unwrap());
-    scene.edit_as("kubectl-edit", ChildKind::Deployment, &patch).await;
-    scene.event(&["TookOver", "kubectl-edit"]).await;
-    scene.image_is("app:1").await;
+    env.edit_as("kubectl-edit", ChildKind::Deployment, &patch).await;
+    env.event(&["TookOver", "kubectl-edit"]).await;
+    image_is(&env, "app:1").await;
 
-    scene.apply(&with_image("app:2")).await;
-    let deployment = scene.image_is("app:2").await;
+    env.apply(&with_image("app:2")).await;
+    let deployment = image_is(&env, "app:2").await;
     assert_eq!(
         deployment.data["spec"]["minReadySeconds"], 3,
         "a field that Baton doesn't own keeps the edit"
@@ -107,13 +103,13 @@ async fn a_deployment_that_is_edited_between_two_applies(cluster: Cluster) {
 /// Without the bookkeeping it is an intent that owns all its fields: the edit is a conflict, and neither overwrites Baton's
 /// value nor gets lost without notice. Later changes by Baton are still stored.
 async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "surprise-get").await;
-    scene.apply(&with_image("app:1")).await;
-    let read = scene.image_is("app:1").await;
+    let env = Environment::start(&cluster, "surprise-get").await;
+    env.apply(&with_image("app:1")).await;
+    let read = image_is(&env, "app:1").await;
     let mut edited = serde_json::to_value(&read).unwrap();
     edited["spec"]["template"]["spec"]["containers"][0]["image"] = json!("mine:1");
 
-    let deployments = scene.children(ChildKind::Deployment);
+    let deployments = env.children(ChildKind::Deployment);
     let apply = async |body: &Value| {
         deployments.patch("web", &PatchParams::apply("kubectl"), &Patch::Apply(body)).await
     };
@@ -130,8 +126,8 @@ async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
     // The same without the edit: no conflict, and a share in everything.
     edited["spec"]["template"]["spec"]["containers"][0]["image"] = json!("app:1");
     apply(&edited).await.unwrap();
-    scene.apply(&with_image("app:2")).await;
-    let deployment = scene.image_is("app:2").await;
+    env.apply(&with_image("app:2")).await;
+    let deployment = image_is(&env, "app:2").await;
     let (_, _, shared) = &entries_of(&deployment, "kubectl")[0];
     let app = &shared["f:spec"]["f:template"]["f:spec"]["f:containers"][r#"k:{"name":"app"}"#];
     assert!(app.get("f:image").is_none() && app.get("f:imagePullPolicy").is_some(), "{app:#}");
@@ -140,28 +136,28 @@ async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
 /// "User tweaks some annotations, then applies": annotations belong to the manager that wrote them, on the Workload and on its
 /// Deployment, and cause no restart.
 async fn annotations_that_were_tweaked_before_an_apply(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "surprise-annotations").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "surprise-annotations").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
     let tweak = json!({"metadata": {"annotations": {"team.example/on-call": "ana"}}});
-    scene.edit_as("kubectl-annotate", ChildKind::Deployment, &Patch::Merge(tweak.clone())).await;
-    scene.workloads().patch("web", &PatchParams::default(), &Patch::Merge(&tweak)).await.unwrap();
+    env.edit_as("kubectl-annotate", ChildKind::Deployment, &Patch::Merge(tweak.clone())).await;
+    env.workloads().patch("web", &PatchParams::default(), &Patch::Merge(&tweak)).await.unwrap();
 
-    scene.apply(&json!({"replicas": 3})).await;
-    let deployment = scene
+    env.apply(&json!({"replicas": 3})).await;
+    let deployment = env
         .child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3)
         .await;
-    scene.reconcile().await;
-    for annotations in [deployment.annotations(), scene.workload().await.annotations()] {
+    env.reconcile().await;
+    for annotations in [deployment.annotations(), env.workload().await.annotations()] {
         assert_eq!(annotations["team.example/on-call"], "ana");
     }
-    scene.was_never_restarted().await;
+    was_never_restarted(&env).await;
 }
 
 /// "Alice applies something, then Bob applies something": both parts are in the Deployment. Where Bob sets a field of
 /// Alice's, the conflict names Alice. When Alice drops a field, it is removed, and Bob's stay.
 async fn alice_applies_something_and_bob_applies_something(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "surprise-two").await;
+    let env = Environment::start(&cluster, "surprise-two").await;
     let container = |fields: Value| {
         let mut container = json!({"name": "app"});
         for (name, value) in fields.as_object().unwrap() {
@@ -171,10 +167,10 @@ async fn alice_applies_something_and_bob_applies_something(cluster: Cluster) {
     };
     let mut alices = container(json!({"image": "app:1", "env": [{"name": "BY", "value": "alice"}]}));
     alices["replicas"] = json!(2);
-    scene.apply_as("alice", &web(&alices)).await.unwrap();
+    env.apply_as("alice", &web(&alices)).await.unwrap();
     let limits =
         json!({"resources": {"limits": {"memory": "64Mi"}}, "env": [{"name": "ALSO", "value": "bob"}]});
-    scene.apply_as("bob", &web(&container(limits.clone()))).await.unwrap();
+    env.apply_as("bob", &web(&container(limits.clone()))).await.unwrap();
 
     let app = |live: &DynamicObject| live.data["spec"]["template"]["spec"]["containers"][0].clone();
     let both = |live: &DynamicObject| {
@@ -183,17 +179,17 @@ async fn alice_applies_something_and_bob_applies_something(cluster: Cluster) {
             && app["resources"]["limits"]["memory"] == "64Mi"
             && app["env"].as_array().is_some_and(|env| env.len() == 2)
     };
-    scene.child_where("both parts", ChildKind::Deployment, both).await;
+    env.child_where("both parts", ChildKind::Deployment, both).await;
 
     let mut overlap = limits.clone();
     overlap["image"] = json!("bobs:1");
-    let conflict = scene.apply_as("bob", &web(&container(overlap))).await.unwrap_err().to_string();
+    let conflict = env.apply_as("bob", &web(&container(overlap))).await.unwrap_err().to_string();
     assert!(conflict.contains("\"alice\"") && conflict.contains(".image"), "{conflict}");
 
     let mut less = container(json!({"image": "app:1"}));
     less["replicas"] = json!(2);
-    scene.apply_as("alice", &web(&less)).await.unwrap();
-    let deployment = scene
+    env.apply_as("alice", &web(&less)).await.unwrap();
+    let deployment = env
         .child_where("Alice's variable to be removed", ChildKind::Deployment, |live| {
             app(live)["env"] == json!([{"name": "ALSO", "value": "bob"}])
         })

@@ -2,12 +2,14 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
-use baton_e2e::{OperatorOptions, scenarios};
+use baton_e2e::{
+    Environment, OperatorOptions,
+    environment::{image, replicas},
+    scenarios,
+};
 use baton_testbed::{Cluster, eventually};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, image, replicas};
 
 scenarios! {
     a_takeover_is_reported_in_status_event_and_metric,
@@ -26,23 +28,23 @@ fn container(fields: &Value) -> Value {
 }
 
 /// Changes the Deployment's container as `kubectl edit` does.
-async fn edit_as(scene: &Scene, manager: &str, fields: &Value) {
-    scene.edit_as(manager, ChildKind::Deployment, &Patch::Strategic(container(fields))).await;
+async fn edit_as(env: &Environment, manager: &str, fields: &Value) {
+    env.edit_as(manager, ChildKind::Deployment, &Patch::Strategic(container(fields))).await;
 }
 
 /// Takes over fields of the Deployment's container by a forced apply.
-async fn force_as(scene: &Scene, manager: &str, fields: &Value) {
+async fn force_as(env: &Environment, manager: &str, fields: &Value) {
     let mut body = container(fields);
     body["apiVersion"] = json!("apps/v1");
     body["kind"] = json!("Deployment");
     let params = PatchParams::apply(manager).force();
-    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(body)).await.unwrap();
+    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(body)).await.unwrap();
 }
 
 /// Waits until a takeover from this manager has this count, and is the only one from it.
-async fn takeover(scene: &Scene, manager: &str, count: i32) -> Takeover {
+async fn takeover(env: &Environment, manager: &str, count: i32) -> Takeover {
     eventually(&format!("takeover number {count} from {manager}"), async || {
-        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        let takeovers = env.workload().await.status.unwrap_or_default().takeovers;
         match takeovers.iter().filter(|known| known.manager == manager).collect::<Vec<_>>()[..] {
             [only] if only.count == count => Ok(only.clone()),
             _ => Err(takeovers),
@@ -51,41 +53,41 @@ async fn takeover(scene: &Scene, manager: &str, count: i32) -> Takeover {
     .await
 }
 
-async fn counted(scene: &Scene, manager: &str) -> u64 {
+async fn counted(env: &Environment, manager: &str) -> u64 {
     let labels = [("kind", "Deployment"), ("manager", manager)];
-    scene.operator.metrics().await.unwrap().count("baton_takeovers_total", &labels)
+    env.operator().metrics().await.unwrap().count("baton_takeovers_total", &labels)
 }
 
 async fn a_takeover_is_reported_in_status_event_and_metric(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "takeover").await;
-    scene.apply(&json!({"replicas": 1})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "takeover").await;
+    env.apply(&json!({"replicas": 1})).await;
+    env.condition("Ready", "True").await;
 
-    edit_as(&scene, "kubectl-edit", &json!({"image": "evil:1"})).await;
-    let first = takeover(&scene, "kubectl-edit", 1).await;
+    edit_as(&env, "kubectl-edit", &json!({"image": "evil:1"})).await;
+    let first = takeover(&env, "kubectl-edit", 1).await;
     assert_eq!((&*first.kind, &*first.name, &*first.path), ("Deployment", "web", IMAGE));
     assert_eq!(
         (first.old_value.as_deref(), first.new_value.as_deref()),
         (Some(r#""evil:1""#), Some(r#""app:1""#))
     );
     assert_eq!(first.first_time, first.last_time);
-    assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:1");
+    assert_eq!(image(&env.child(ChildKind::Deployment).await.unwrap()), "app:1");
 
     // Again, and from another manager, which takes the field over by force.
-    scene.at_rest().await;
-    edit_as(&scene, "kubectl-edit", &json!({"image": "evil:2"})).await;
-    let second = takeover(&scene, "kubectl-edit", 2).await;
+    env.at_rest().await;
+    edit_as(&env, "kubectl-edit", &json!({"image": "evil:2"})).await;
+    let second = takeover(&env, "kubectl-edit", 2).await;
     assert_eq!(second.old_value.as_deref(), Some(r#""evil:2""#), "the value of the last time");
     assert_eq!(second.first_time, first.first_time);
     assert!(second.last_time >= first.last_time);
-    scene.at_rest().await;
-    force_as(&scene, "helm", &json!({"image": "evil:3"})).await;
-    let third = takeover(&scene, "helm", 1).await;
+    env.at_rest().await;
+    force_as(&env, "helm", &json!({"image": "evil:3"})).await;
+    let third = takeover(&env, "helm", 1).await;
     assert_eq!(third.path, IMAGE);
 
-    assert_eq!((counted(&scene, "kubectl-edit").await, counted(&scene, "helm").await), (2, 1));
-    scene.at_rest().await;
-    let events = scene.event_objects("TookOver").await;
+    assert_eq!((counted(&env, "kubectl-edit").await, counted(&env, "helm").await), (2, 1));
+    env.at_rest().await;
+    let events = env.event_objects("TookOver").await;
     let notes: Vec<_> = events.iter().map(|event| event.note.as_deref().unwrap()).collect();
     assert_eq!(
         notes,
@@ -102,23 +104,23 @@ async fn a_takeover_is_reported_in_status_event_and_metric(cluster: Cluster) {
 }
 
 async fn a_replica_count_that_a_user_scales_is_taken_over_and_reported(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "takeover-scale").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
-    scene.scale_as("kubectl", 5).await;
+    let env = Environment::start(&cluster, "takeover-scale").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
+    env.scale_as("kubectl", 5).await;
 
-    let taken = takeover(&scene, "kubectl", 1).await;
+    let taken = takeover(&env, "kubectl", 1).await;
     assert_eq!((&*taken.kind, &*taken.path), ("Deployment", ".spec.replicas"));
     assert_eq!((taken.old_value.as_deref(), taken.new_value.as_deref()), (Some("5"), Some("2")));
-    scene.child_where("Baton's replica count", ChildKind::Deployment, |live| replicas(live) == 2).await;
-    assert_eq!(counted(&scene, "kubectl").await, 1);
+    env.child_where("Baton's replica count", ChildKind::Deployment, |live| replicas(live) == 2).await;
+    assert_eq!(counted(&env, "kubectl").await, 1);
 }
 
 async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere(cluster: Cluster) {
     const OURS: &str = "correct-horse";
     const THEIRS: &str = "battery-staple";
     let args = ["--log", "debug"].map(str::to_owned).to_vec();
-    let scene = Scene::start_with(
+    let env = Environment::start_with(
         &cluster,
         "takeover-secret",
         OperatorOptions { args, ..OperatorOptions::default() },
@@ -129,12 +131,12 @@ async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere(clu
         json!({"image": "app:1", "args": args, "env": [{"name": "PASSWORD", "value": value}]})
     };
     let template = container(&with(OURS))["spec"]["template"].clone();
-    scene.apply(&json!({"replicas": 1, "template": template})).await;
-    scene.condition("Ready", "True").await;
+    env.apply(&json!({"replicas": 1, "template": template})).await;
+    env.condition("Ready", "True").await;
 
-    edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
+    edit_as(&env, "kubectl-edit", &with(THEIRS)).await;
     let taken = eventually("both fields to be taken back", async || {
-        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        let takeovers = env.workload().await.status.unwrap_or_default().takeovers;
         if takeovers.len() == 2 { Ok(takeovers) } else { Err(takeovers) }
     })
     .await;
@@ -146,20 +148,20 @@ async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere(clu
         );
     }
     // The plan reports takeovers, too.
-    scene.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
-    scene.condition("Applied", "Unknown").await;
-    edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
+    env.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
+    env.condition("Applied", "Unknown").await;
+    edit_as(&env, "kubectl-edit", &with(THEIRS)).await;
     eventually("the plan to take it back", async || {
-        let plan = scene.workload().await.status.unwrap_or_default().plan;
+        let plan = env.workload().await.status.unwrap_or_default().plan;
         if plan.iter().any(|child| !child.takes.is_empty()) { Ok(()) } else { Err(plan) }
     })
     .await;
-    scene.at_rest().await;
+    env.at_rest().await;
 
-    let status = serde_json::to_string(&scene.workload().await.status).unwrap();
-    let events = scene.events().await.join("\n");
+    let status = serde_json::to_string(&env.workload().await.status).unwrap();
+    let events = env.events().await.join("\n");
     assert!(events.contains("TookOver"), "{events}");
-    let (metrics, log) = (scene.operator.metrics_text().await.unwrap(), scene.operator.logs());
+    let (metrics, log) = (env.operator().metrics_text().await.unwrap(), env.operator().logs());
     assert!(log.contains("DEBUG"), "{log}");
     for secret in [OURS, THEIRS] {
         for (place, text) in [("status", &status), ("Events", &events), ("metrics", &metrics), ("log", &log)]

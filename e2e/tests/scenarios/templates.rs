@@ -1,7 +1,9 @@
 //! A child is as its Workload says, whatever its history. `cargo template-property` shows it with more templates.
 
-use baton_e2e::scenarios;
-use baton_e2e::template_property::{Effort, Local, run, run_in_process};
+use baton_e2e::{
+    scenarios,
+    template_property::{Effort, Local, run, run_in_process},
+};
 use baton_testbed::Cluster;
 
 scenarios! {

@@ -10,7 +10,7 @@ use std::{
 use baton_apply::LiveObject;
 use baton_controller::{HANDOVER_MANAGER, decide::child::ChildKind};
 use baton_crd::Workload;
-use baton_e2e::{scenarios, web};
+use baton_e2e::{Environment, environment::replicas, scenarios, web};
 use baton_testbed::{AuditEntry, Cluster, eventually, memory};
 use k8s_openapi::api::{
     core::v1::{Event, Namespace, Pod},
@@ -23,8 +23,6 @@ use kube::{
     core::{ApiResource, DynamicObject},
 };
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, replicas};
 
 scenarios! {
     a_workload_reaches_nothing_outside_its_namespace,
@@ -49,15 +47,15 @@ scenarios! {
 const AUTHOR: &str = "author";
 
 /// A client that acts as the author.
-pub async fn as_author(scene: &Scene) -> Client {
-    let kubeconfig = Kubeconfig::read_from(scene.cluster.real().kubeconfig()).unwrap();
+pub async fn as_author(env: &Environment) -> Client {
+    let kubeconfig = Kubeconfig::read_from(env.cluster.real().kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info.impersonate = Some(AUTHOR.to_owned());
     Client::try_from(config).unwrap()
 }
 
-/// Gives the author these rights in the scene's namespace, and no others.
-pub async fn entitle(scene: &Scene, rules: &Value) {
+/// Gives the author these rights in the environment's namespace, and no others.
+pub async fn entitle(env: &Environment, rules: &Value) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": AUTHOR}, "rules": rules,
     });
@@ -67,9 +65,9 @@ pub async fn entitle(scene: &Scene, rules: &Value) {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": AUTHOR}],
     });
     let params = PatchParams::apply("administrator").force();
-    let api: Api<Role> = scene.api();
+    let api: Api<Role> = env.api();
     api.patch(AUTHOR, &params, &Patch::Apply(&role)).await.unwrap();
-    let api: Api<RoleBinding> = scene.api();
+    let api: Api<RoleBinding> = env.api();
     api.patch(AUTHOR, &params, &Patch::Apply(&binding)).await.unwrap();
 }
 
@@ -79,8 +77,8 @@ pub fn rights(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
 
 /// Waits until the author's dry run of this spec is refused with this text, or accepted if there is none. Rights and policies
 /// take a moment until the API server applies them.
-async fn expect_create(scene: &Scene, author: &Client, spec: &Value, text: Option<&str>) {
-    let workloads: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
+async fn expect_create(env: &Environment, author: &Client, spec: &Value, text: Option<&str>) {
+    let workloads: Api<Workload> = Api::namespaced(author.clone(), env.ns());
     let workload: Workload = serde_json::from_value(web(spec)).unwrap();
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     eventually(&format!("the refusal {text:?} of {spec}"), async || {
@@ -98,10 +96,10 @@ async fn expect_create(scene: &Scene, author: &Client, spec: &Value, text: Optio
 }
 
 /// Installs the policy on authors. The administrator of the other scenarios may do everything, so it doesn't affect them.
-pub async fn install_policy(scene: &Scene) {
+pub async fn install_policy(env: &Environment) {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
     let install = ["apply", "--server-side", "-f", policy];
-    scene.cluster.real().kubectl(install).await.unwrap().success().unwrap();
+    env.cluster.real().kubectl(install).await.unwrap().success().unwrap();
 }
 
 /// What an author may do with Workloads.
@@ -129,14 +127,14 @@ pub fn verb_on(verb: &str, group: &str, resource: &str) -> String {
 
 /// As [`expect_create`], with the author's dry run of this change of the Workload `web`, or of one of its subresources.
 async fn expect_change(
-    scene: &Scene,
+    env: &Environment,
     author: &Client,
     subresource: Option<&str>,
     change: &Value,
     text: Option<&str>,
 ) {
     let workloads: Api<DynamicObject> =
-        Api::namespaced_with(author.clone(), scene.ns(), &ApiResource::erase::<Workload>(&()));
+        Api::namespaced_with(author.clone(), env.ns(), &ApiResource::erase::<Workload>(&()));
     let params = PatchParams { dry_run: true, ..PatchParams::default() };
     let patch = Patch::Merge(change);
     eventually(&format!("the refusal {text:?} of {subresource:?} {change}"), async || {
@@ -158,9 +156,9 @@ async fn expect_change(
 }
 
 async fn an_author_who_may_not_create_deployments_may_not_have_baton_create_one(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "authors").await;
-    install_policy(&scene).await;
-    let author = as_author(&scene).await;
+    let env = Environment::start(&cluster, "authors").await;
+    install_policy(&env).await;
+    let author = as_author(&env).await;
     let workloads = rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"]);
     let everything = json!({
         "service": {"ports": [{"port": 80}]},
@@ -169,35 +167,35 @@ async fn an_author_who_may_not_create_deployments_may_not_have_baton_create_one(
         "adoption": "Adopt",
     });
 
-    entitle(&scene, &json!([workloads])).await;
-    expect_create(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
+    entitle(&env, &json!([workloads])).await;
+    expect_create(&env, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
 
     let deployments = rights(&["apps"], &["deployments"], &["create"]);
-    entitle(&scene, &json!([workloads, deployments])).await;
-    expect_create(&scene, &author, &json!({}), None).await;
+    entitle(&env, &json!([workloads, deployments])).await;
+    expect_create(&env, &author, &json!({}), None).await;
     for (field, text) in [
         ("service", "\"create\" on services"),
         ("autoscaling", "\"create\" on horizontalpodautoscalers.autoscaling"),
         ("disruptionBudget", "\"create\" on poddisruptionbudgets.policy"),
         ("adoption", "\"update\" on deployments.apps"),
     ] {
-        expect_create(&scene, &author, &json!({field: everything[field]}), Some(text)).await;
+        expect_create(&env, &author, &json!({field: everything[field]}), Some(text)).await;
     }
-    expect_create(&scene, &author, &json!({"autoscaling": {"external": {}}}), None).await;
+    expect_create(&env, &author, &json!({"autoscaling": {"external": {}}}), None).await;
 
     let all = rights(
         &["", "apps", "autoscaling", "policy"],
         &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
         &["create", "update", "delete"],
     );
-    entitle(&scene, &json!([workloads, all])).await;
-    expect_create(&scene, &author, &everything, None).await;
+    entitle(&env, &json!([workloads, all])).await;
+    expect_create(&env, &author, &everything, None).await;
 
     // The policy is about changes of the spec: controllers with few rights touch metadata.
-    scene.apply(&json!({})).await;
-    entitle(&scene, &json!([workloads])).await;
-    expect_create(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
-    let mine: Api<Workload> = Api::namespaced(author, scene.ns());
+    env.apply(&json!({})).await;
+    entitle(&env, &json!([workloads])).await;
+    expect_create(&env, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
+    let mine: Api<Workload> = Api::namespaced(author, env.ns());
     let merge = async |patch: Value| mine.patch("web", &PatchParams::default(), &Patch::Merge(patch)).await;
     merge(json!({"metadata": {"labels": {"team": "shop"}}})).await.unwrap();
     let refused = merge(json!({"spec": {"replicas": 5}})).await.unwrap_err();
@@ -205,15 +203,14 @@ async fn an_author_who_may_not_create_deployments_may_not_have_baton_create_one(
 }
 
 async fn an_author_who_may_not_update_and_delete_an_object_may_not_have_baton_adopt_it(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "adopting-authors").await;
-    install_policy(&scene).await;
-    let author = as_author(&scene).await;
+    let env = Environment::start(&cluster, "adopting-authors").await;
+    install_policy(&env).await;
+    let author = as_author(&env).await;
     let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
     let update_only = rights(&["apps"], &["deployments"], &["create", "update"]);
-    entitle(&scene, &json!([workloads(), update_only])).await;
-    expect_create(&scene, &author, &json!({}), None).await;
-    expect_create(&scene, &author, &json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps"))
-        .await;
+    entitle(&env, &json!([workloads(), update_only])).await;
+    expect_create(&env, &author, &json!({}), None).await;
+    expect_create(&env, &author, &json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps")).await;
 
     for (part, group, resource, value, _) in optional_parts() {
         let adopting = json!({"adoption": "Adopt", part: value});
@@ -226,58 +223,58 @@ async fn an_author_who_may_not_update_and_delete_an_object_may_not_have_baton_ad
             // A patch can do all that an update can.
             (&["create", "patch", "delete"], None),
         ] {
-            entitle(&scene, &json!([workloads(), deployments, rights(&[group], &[resource], verbs)])).await;
+            entitle(&env, &json!([workloads(), deployments, rights(&[group], &[resource], verbs)])).await;
             let text = missing.map(|verb| verb_on(verb, group, resource));
-            expect_create(&scene, &author, &adopting, text.as_deref()).await;
-            expect_create(&scene, &author, &json!({part: value}), None).await;
+            expect_create(&env, &author, &adopting, text.as_deref()).await;
+            expect_create(&env, &author, &json!({part: value}), None).await;
         }
     }
 }
 
 async fn a_service_that_its_author_may_not_update_keeps_its_selector(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "hijack").await;
-    install_policy(&scene).await;
-    let author = as_author(&scene).await;
+    let env = Environment::start(&cluster, "hijack").await;
+    install_policy(&env).await;
+    let author = as_author(&env).await;
     let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
     let services = rights(&[""], &["services"], &["create"]);
-    entitle(&scene, &json!([workloads(), deployments, services])).await;
+    entitle(&env, &json!([workloads(), deployments, services])).await;
     let theirs = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"selector": {"app": "shop"}, "ports": [{"port": 80}]},
     });
-    scene.server_side_apply(&[theirs]).await.unwrap();
+    env.server_side_apply(&[theirs]).await.unwrap();
     let service = json!({"ports": [{"port": 80}]});
-    expect_create(&scene, &author, &json!({"service": service}), None).await;
+    expect_create(&env, &author, &json!({"service": service}), None).await;
 
     // Both at once, then one after the other, in either order.
     let adopting = json!({"adoption": "Adopt", "service": service});
-    expect_create(&scene, &author, &adopting, Some("\"update\" on services")).await;
-    let mine: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
+    expect_create(&env, &author, &adopting, Some("\"update\" on services")).await;
+    let mine: Api<Workload> = Api::namespaced(author.clone(), env.ns());
     let apply = async |spec: &Value| {
         let workload: Workload = serde_json::from_value(web(spec)).unwrap();
         mine.patch("web", &PatchParams::apply("author").force(), &Patch::Apply(workload)).await
     };
     apply(&json!({"service": service})).await.unwrap();
-    assert_eq!(scene.condition("Applied", "False").await.reason, "NotOwned");
+    assert_eq!(env.condition("Applied", "False").await.reason, "NotOwned");
     let refused = apply(&adopting).await.unwrap_err();
     assert!(refused.to_string().contains("\"update\" on services"), "{refused}");
-    scene.api::<Workload>().delete("web", &DeleteParams::default()).await.unwrap();
-    scene.gone(ChildKind::Deployment).await;
+    env.api::<Workload>().delete("web", &DeleteParams::default()).await.unwrap();
+    env.gone(ChildKind::Deployment).await;
     apply(&json!({"adoption": "Adopt"})).await.unwrap();
-    scene.condition("Applied", "True").await;
+    env.condition("Applied", "True").await;
     let refused = apply(&adopting).await.unwrap_err();
     assert!(refused.to_string().contains("\"update\" on services"), "{refused}");
     // The author may still change what doesn't touch the Service.
     apply(&json!({"adoption": "Adopt", "replicas": 2})).await.unwrap();
-    scene.condition("Applied", "True").await;
-    let service = scene.child(ChildKind::Service).await.unwrap();
+    env.condition("Applied", "True").await;
+    let service = env.child(ChildKind::Service).await.unwrap();
     assert_eq!(service.data["spec"]["selector"], json!({"app": "shop"}));
 }
 
 async fn rights_by_name_are_enough_for_the_workload_of_that_name(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "named-rights").await;
-    install_policy(&scene).await;
-    let author = as_author(&scene).await;
+    let env = Environment::start(&cluster, "named-rights").await;
+    install_policy(&env).await;
+    let author = as_author(&env).await;
     let create = rights(
         &["", "apps", "autoscaling", "policy"],
         &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
@@ -293,24 +290,24 @@ async fn rights_by_name_are_enough_for_the_workload_of_that_name(cluster: Cluste
         "disruptionBudget": {"maxUnavailable": 1},
     });
     change["resourceNames"] = json!(["another"]);
-    entitle(&scene, &json!([workloads(), create, change])).await;
-    expect_create(&scene, &author, &adopting, Some("\"update\" on ")).await;
+    entitle(&env, &json!([workloads(), create, change])).await;
+    expect_create(&env, &author, &adopting, Some("\"update\" on ")).await;
     change["resourceNames"] = json!(["web"]);
-    entitle(&scene, &json!([workloads(), create, change])).await;
-    expect_create(&scene, &author, &adopting, None).await;
+    entitle(&env, &json!([workloads(), create, change])).await;
+    expect_create(&env, &author, &adopting, None).await;
 
     // The policy also knows a name that the server generates.
     let mut generated = web(&json!({}));
     generated["metadata"] = json!({"generateName": "web-"});
     let generated: Workload = serde_json::from_value(generated).unwrap();
-    let mine: Api<Workload> = Api::namespaced(author, scene.ns());
+    let mine: Api<Workload> = Api::namespaced(author, env.ns());
     mine.create(&PostParams::default(), &generated).await.unwrap();
 }
 
 async fn an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follow(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "changing-authors").await;
-    install_policy(&scene).await;
-    let author = as_author(&scene).await;
+    let env = Environment::start(&cluster, "changing-authors").await;
+    install_policy(&env).await;
+    let author = as_author(&env).await;
     let create = rights(
         &["", "apps", "autoscaling", "policy"],
         &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
@@ -321,26 +318,26 @@ async fn an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follo
     for (part, _, _, value, _) in optional_parts() {
         everything[part] = value;
     }
-    scene.apply(&everything).await;
+    env.apply(&everything).await;
     // The policy ignores Baton's own writes, of the status.
-    scene.condition("Applied", "True").await;
+    env.condition("Applied", "True").await;
     let change = async |spec: &Value, text: Option<&str>| {
-        expect_change(&scene, &author, None, &json!({"spec": spec}), text).await;
+        expect_change(&env, &author, None, &json!({"spec": spec}), text).await;
     };
 
-    entitle(&scene, &json!([workloads(), create])).await;
+    entitle(&env, &json!([workloads(), create])).await;
     change(&json!({"replicas": 5}), Some("\"update\" on deployments.apps")).await;
     for verb in ["update", "patch"] {
         let deployments = rights(&["apps"], &["deployments"], &[verb]);
-        entitle(&scene, &json!([workloads(), create, deployments])).await;
+        entitle(&env, &json!([workloads(), create, deployments])).await;
         change(&json!({"replicas": 5}), None).await;
-        entitle(&scene, &json!([workloads(), create])).await;
+        entitle(&env, &json!([workloads(), create])).await;
         change(&json!({"replicas": 5}), Some("\"update\" on deployments.apps")).await;
     }
     for (part, group, resource, _, other) in optional_parts() {
         let may = async |verb: &str| {
             let verb = rights(&[group], &[resource], &[verb]);
-            entitle(&scene, &json!([workloads(), create, deployments, verb])).await;
+            entitle(&env, &json!([workloads(), create, deployments, verb])).await;
         };
         may("delete").await;
         change(&json!({part: other}), Some(&verb_on("update", group, resource))).await;
@@ -351,12 +348,12 @@ async fn an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follo
         change(&json!({"replicas": 5}), None).await;
     }
     // These are about every child.
-    entitle(&scene, &json!([workloads(), create, deployments])).await;
+    entitle(&env, &json!([workloads(), create, deployments])).await;
     change(&json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps")).await;
     change(&json!({"mode": "Paused"}), None).await;
     everything["mode"] = json!("Paused");
     everything["adoption"] = json!("Adopt");
-    scene.apply(&everything).await;
+    env.apply(&everything).await;
     change(&json!({"mode": "Enforce"}), Some("\"delete\" on deployments.apps")).await;
     change(&json!({"retiredManagers": ["helm"]}), Some("\"delete\" on deployments.apps")).await;
     change(&json!({"replicas": 5}), None).await;
@@ -368,17 +365,17 @@ async fn an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follo
 }
 
 async fn an_author_who_may_not_scale_deployments_may_not_have_baton_scale_one(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "scaling").await;
-    install_policy(&scene).await;
-    let author = as_author(&scene).await;
-    scene.apply(&json!({"replicas": 1, "autoscaling": {"external": {}}})).await;
-    scene.condition("Applied", "True").await;
+    let env = Environment::start(&cluster, "scaling").await;
+    install_policy(&env).await;
+    let author = as_author(&env).await;
+    env.apply(&json!({"replicas": 1, "autoscaling": {"external": {}}})).await;
+    env.condition("Applied", "True").await;
     let scale = rights(&["baton.rs"], &["workloads/scale"], &["get", "patch", "update"]);
     let five = json!({"spec": {"replicas": 5}});
     let missing = Some("\"update\" on deployments.apps/scale");
 
-    entitle(&scene, &json!([scale])).await;
-    expect_change(&scene, &author, Some("scale"), &five, missing).await;
+    entitle(&env, &json!([scale])).await;
+    expect_change(&env, &author, Some("scale"), &five, missing).await;
     for (resource, verb) in [
         ("deployments/scale", "update"),
         ("deployments/scale", "patch"),
@@ -387,11 +384,11 @@ async fn an_author_who_may_not_scale_deployments_may_not_have_baton_scale_one(cl
     ] {
         let mut scaling = rights(&["apps"], &[resource], &[verb]);
         scaling["resourceNames"] = json!(["another"]);
-        entitle(&scene, &json!([scale, scaling])).await;
-        expect_change(&scene, &author, Some("scale"), &five, missing).await;
+        entitle(&env, &json!([scale, scaling])).await;
+        expect_change(&env, &author, Some("scale"), &five, missing).await;
         scaling["resourceNames"] = json!(["web"]);
-        entitle(&scene, &json!([scale, scaling])).await;
-        expect_change(&scene, &author, Some("scale"), &five, None).await;
+        entitle(&env, &json!([scale, scaling])).await;
+        expect_change(&env, &author, Some("scale"), &five, None).await;
     }
 
     // The autoscaler's controller may scale everything that has a scale.
@@ -402,23 +399,23 @@ async fn an_author_who_may_not_scale_deployments_may_not_have_baton_scale_one(cl
             "minReplicas": 3, "maxReplicas": 4,
         },
     });
-    scene.server_side_apply(&[workload]).await.unwrap();
+    env.server_side_apply(&[workload]).await.unwrap();
     eventually("the autoscaler to scale the Workload", async || {
-        let replicas = scene.workload().await.spec.replicas;
+        let replicas = env.workload().await.spec.replicas;
         if replicas == Some(3) { Ok(()) } else { Err(replicas) }
     })
     .await;
 }
 
 async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "privileged").await;
-    let namespaces: Api<Namespace> = Api::all(scene.client.clone());
+    let env = Environment::start(&cluster, "privileged").await;
+    let namespaces: Api<Namespace> = Api::all(env.client.clone());
     let restricted = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
-    namespaces.patch(scene.ns(), &PatchParams::default(), &Patch::Merge(restricted)).await.unwrap();
+    namespaces.patch(env.ns(), &PatchParams::default(), &Patch::Merge(restricted)).await.unwrap();
     let privileged = json!({"name": "app", "image": "app:1", "securityContext": {"privileged": true}});
-    scene.apply(&json!({"template": {"spec": {"hostNetwork": true, "containers": [privileged]}}})).await;
+    env.apply(&json!({"template": {"spec": {"hostNetwork": true, "containers": [privileged]}}})).await;
 
-    let events: Api<Event> = scene.api();
+    let events: Api<Event> = env.api();
     eventually("the pod to be refused", async || {
         let all = events.list(&ListParams::default()).await.unwrap().items;
         let is_refusal = |event: &Event| {
@@ -427,37 +424,36 @@ async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too(cluster: Clust
         if all.iter().any(is_refusal) { Ok(()) } else { Err(all.len()) }
     })
     .await;
-    let pods: Api<Pod> = scene.api();
+    let pods: Api<Pod> = env.api();
     assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 0);
-    scene.condition("Ready", "False").await;
+    env.condition("Ready", "False").await;
 }
 
 async fn a_workload_reaches_nothing_outside_its_namespace(cluster: Cluster) {
     // The operator has its permissions in every namespace, so only its own choice keeps it in one.
-    let scene = Scene::start(&cluster, "reach").await;
+    let env = Environment::start(&cluster, "reach").await;
     let template = json!({
         "metadata": {"namespace": "kube-system", "name": "stray"},
         "spec": {"containers": [{"name": "app", "image": "app:1"}]},
     });
-    scene
-        .apply(&json!({
-            "template": template,
-            "service": {"ports": [{"port": 80}]},
-            "autoscaling": {"minReplicas": 2, "maxReplicas": 3},
-            "disruptionBudget": {"maxUnavailable": 1},
-        }))
-        .await;
-    scene.condition("Applied", "True").await;
-    let writes = scene.requests().writes();
+    env.apply(&json!({
+        "template": template,
+        "service": {"ports": [{"port": 80}]},
+        "autoscaling": {"minReplicas": 2, "maxReplicas": 3},
+        "disruptionBudget": {"maxUnavailable": 1},
+    }))
+    .await;
+    env.condition("Applied", "True").await;
+    let writes = env.requests().writes();
     let namespaces: BTreeSet<&str> =
         writes.iter().filter_map(|entry: &AuditEntry| entry.namespace.as_deref()).collect();
-    assert_eq!(namespaces, BTreeSet::from([scene.ns()]), "{writes}");
+    assert_eq!(namespaces, BTreeSet::from([env.ns()]), "{writes}");
 }
 
 async fn forged_ownership_costs_no_replica_and_is_corrected(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "forged").await;
-    scene.apply(&json!({"replicas": 4})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "forged").await;
+    env.apply(&json!({"replicas": 4})).await;
+    env.condition("Ready", "True").await;
 
     let owns_replicas = |manager: &str| {
         json!({
@@ -470,12 +466,12 @@ async fn forged_ownership_costs_no_replica_and_is_corrected(cluster: Cluster) {
     for forgery in &forgeries {
         // The server accepts any entries.
         let forged = Patch::Merge(json!({"metadata": {"managedFields": forgery}}));
-        scene.edit_as("forger", ChildKind::Deployment, &forged).await;
-        let corrected = scene
+        env.edit_as("forger", ChildKind::Deployment, &forged).await;
+        let corrected = env
             .child_where("Baton to own the replica count again", ChildKind::Deployment, |child| {
-                let owners = crate::scene::entries_of(child, "baton");
+                let owners = baton_e2e::environment::entries_of(child, "baton");
                 owners.iter().any(|(_, _, fields)| fields["f:spec"].get("f:replicas").is_some())
-                    && crate::scene::entries_of(child, HANDOVER_MANAGER).is_empty()
+                    && baton_e2e::environment::entries_of(child, HANDOVER_MANAGER).is_empty()
             })
             .await;
         assert_eq!(replicas(&corrected), 4, "{forgery}: {:?}", corrected.name_any());
@@ -483,19 +479,19 @@ async fn forged_ownership_costs_no_replica_and_is_corrected(cluster: Cluster) {
 }
 
 async fn twenty_thousand_overwritten_fields_delay_no_other_workload(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "overwritten").await;
+    let env = Environment::start(&cluster, "overwritten").await;
     let annotations = |value: &str| -> Value {
         (0..20_000).map(|at| (format!("k{at:05}"), value.into())).collect::<serde_json::Map<_, _>>().into()
     };
-    scene.apply(&json!({"deployment": {"annotations": annotations("1")}})).await;
-    scene.condition("Applied", "True").await;
+    env.apply(&json!({"deployment": {"annotations": annotations("1")}})).await;
+    env.condition("Applied", "True").await;
     let paused = Patch::Merge(json!({"spec": {"mode": "Paused"}}));
-    scene.workloads().patch("web", &PatchParams::default(), &paused).await.unwrap();
-    scene.condition("Applied", "Unknown").await;
+    env.workloads().patch("web", &PatchParams::default(), &paused).await.unwrap();
+    env.condition("Applied", "Unknown").await;
     let overwrite = Patch::Merge(json!({"metadata": {"annotations": annotations("2")}}));
-    scene.edit_as("x", ChildKind::Deployment, &overwrite).await;
+    env.edit_as("x", ChildKind::Deployment, &overwrite).await;
     eventually("all takeovers to be planned", async || {
-        let plan = scene.workload().await.status.unwrap_or_default().plan;
+        let plan = env.workload().await.status.unwrap_or_default().plan;
         let messages: Vec<String> = plan.into_iter().filter_map(|child| child.message).collect();
         let all = "it takes over 19900 more fields than are listed";
         if messages.iter().any(|message| message.contains(all)) { Ok(()) } else { Err(messages) }
@@ -504,23 +500,23 @@ async fn twenty_thousand_overwritten_fields_delay_no_other_workload(cluster: Clu
 
     let mut other = web(&json!({"replicas": 2}));
     other["metadata"]["name"] = json!("other");
-    scene.apply_as("user", &other).await.unwrap();
+    env.apply_as("user", &other).await.unwrap();
     eventually("the other Workload to be applied", async || {
-        scene.children(ChildKind::Deployment).get_opt("other").await.unwrap().ok_or("no Deployment")
+        env.children(ChildKind::Deployment).get_opt("other").await.unwrap().ok_or("no Deployment")
     })
     .await;
 }
 
 async fn owners_of_deeply_nested_fields_hide_no_change(cluster: Cluster) {
     const DEPTH: usize = 200;
-    let scene = Scene::start(&cluster, "nested").await;
-    scene.apply(&json!({"replicas": 2})).await;
-    scene.condition("Ready", "True").await;
+    let env = Environment::start(&cluster, "nested").await;
+    env.apply(&json!({"replicas": 2})).await;
+    env.condition("Ready", "True").await;
     let params = PatchParams { field_manager: Some("nesting".to_owned()), ..PatchParams::default() };
     let workloads: Api<LiveObject> =
-        Api::namespaced_with(scene.client.clone(), scene.ns(), &ApiResource::erase::<Workload>(&()));
+        Api::namespaced_with(env.client.clone(), env.ns(), &ApiResource::erase::<Workload>(&()));
     let deployments: Api<LiveObject> =
-        Api::namespaced_with(scene.client.clone(), scene.ns(), &ChildKind::Deployment.api_resource());
+        Api::namespaced_with(env.client.clone(), env.ns(), &ChildKind::Deployment.api_resource());
     let nested = |api_version: &str| {
         let entry = json!({
             "manager": "nesting", "operation": "Apply", "apiVersion": api_version, "fieldsType": "FieldsV1",
@@ -541,7 +537,7 @@ async fn owners_of_deeply_nested_fields_hide_no_change(cluster: Cluster) {
         1,
         "the server takes it"
     );
-    let image = scene.workload().await.spec.template.0["spec"]["containers"][0]["image"].clone();
+    let image = env.workload().await.spec.template.0["spec"]["containers"][0]["image"].clone();
     let image = image.as_str().unwrap();
     for evil in ["evil:1", "evil:2"] {
         let template = json!({"spec": {"containers": [{"name": "app", "image": evil}]}});
@@ -576,9 +572,9 @@ const HALF_OPEN: usize = 4000;
 async fn thousands_of_connections_to_the_admin_port_block_no_request_and_cost_little_memory(
     cluster: Cluster,
 ) {
-    let scene = Scene::start(&cluster, "idle").await;
-    let address = scene.operator.health_address();
-    let pid = scene.operator.process().pid();
+    let env = Environment::start(&cluster, "idle").await;
+    let address = env.operator().health_address();
+    let pid = env.operator().process().pid();
     let before = memory(pid).unwrap().resident;
     let half = format!("GET /metrics HTTP/1.1\r\nX-Long: {}\r\n", "x".repeat(3000));
     let open = || {
@@ -614,13 +610,13 @@ async fn thousands_of_connections_to_the_admin_port_block_no_request_and_cost_li
 }
 
 async fn metrics_show_no_name_of_a_workload(cluster: Cluster) {
-    let scene = Scene::start(&cluster, "unseen").await;
+    let env = Environment::start(&cluster, "unseen").await;
     let mut workload = web(&json!({"service": {"ports": [{"port": 80}]}}));
     workload["metadata"]["name"] = json!("very-secret-project");
-    scene.apply_as("user", &workload).await.unwrap();
-    scene.passes_to_end(1).await;
-    let metrics = scene.operator.metrics_text().await.unwrap();
-    for name in ["very-secret-project", scene.ns(), "app:1"] {
+    env.apply_as("user", &workload).await.unwrap();
+    env.passes_to_end(1).await;
+    let metrics = env.operator().metrics_text().await.unwrap();
+    for name in ["very-secret-project", env.ns(), "app:1"] {
         assert!(!metrics.contains(name), "{name} in {metrics}");
     }
 }

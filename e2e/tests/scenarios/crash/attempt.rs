@@ -1,9 +1,9 @@
-//! Where a scenario is played: a namespace, the actions of users and other controllers, and the state of the objects.
+//! Where a case is played: a namespace, the actions of users and other controllers, and the state of the objects.
 
 use std::fmt::Debug;
 
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions, Place, web};
+use baton_e2e::{Environment, Operator, OperatorOptions, web};
 use baton_testbed::{Cluster, Proxy, ReplicaOwner, ReplicaWatch, eventually};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
@@ -14,64 +14,64 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::scenario::{Scenario, State, Step};
+use super::cases::{HandoverCase, HandoverStep, State};
 
 /// The one Workload, and its children.
 const NAME: &str = "web";
 
-pub struct Stage {
+pub struct Attempt {
     /// Which run this is, for messages.
     pub title: String,
-    place: Place,
+    env: Environment,
 }
 
-impl Stage {
+impl Attempt {
     pub async fn new(cluster: &Cluster, title: String) -> Self {
-        Self { title, place: Place::new(cluster, "crash").await.unwrap() }
+        Self { title, env: Environment::new(cluster, "crash").await.unwrap() }
     }
 
     pub fn cluster(&self) -> &Cluster {
-        &self.place.cluster
+        &self.env.cluster
     }
 
     /// Starts the operator for this namespace alone, always as the same user.
     pub async fn operator(&self, proxy: Option<&Proxy>) -> Operator {
         let by_way_of = proxy.map(Proxy::route);
         let options = OperatorOptions { by_way_of, ..OperatorOptions::default() };
-        match self.place.operator(options).await {
+        match self.env.start_operator(options).await {
             Ok(operator) => operator,
             Err(error) => panic!("{}: {}", self.title, error.report()),
         }
     }
 
     pub async fn watch(&self) -> ReplicaWatch {
-        self.place.watch().await.unwrap()
+        self.env.watch().await.unwrap()
     }
 
     /// Takes these steps, one after the other.
-    pub async fn act(&self, steps: &[Step]) {
+    pub async fn act(&self, steps: &[HandoverStep]) {
         for step in steps {
             match step {
-                Step::Apply(spec) => self.apply(spec).await,
-                Step::ClientSideApply(objects) => self.place.client_side_apply(objects).await.unwrap(),
-                Step::ServerSideApply(objects) => self.place.server_side_apply(objects).await.unwrap(),
-                Step::Scale(replicas) => self.scale(*replicas).await,
-                Step::Await(state) => self.reach(state).await,
-                Step::AwaitReplicas(replicas) => self.reach_replicas(*replicas).await,
+                HandoverStep::Apply(spec) => self.apply(spec).await,
+                HandoverStep::ClientSideApply(objects) => self.env.client_side_apply(objects).await.unwrap(),
+                HandoverStep::ServerSideApply(objects) => self.env.server_side_apply(objects).await.unwrap(),
+                HandoverStep::Scale(replicas) => self.scale(*replicas).await,
+                HandoverStep::Await(state) => self.reach(state).await,
+                HandoverStep::AwaitReplicas(replicas) => self.reach_replicas(*replicas).await,
             }
         }
     }
 
     async fn apply(&self, spec: &Value) {
         let workload = web(spec);
-        self.retry("apply the Workload", async || self.place.apply_as("user", &workload).await).await;
+        self.retry("apply the Workload", async || self.env.apply_as("user", &workload).await).await;
     }
 
     async fn scale(&self, replicas: i32) {
         let params = PatchParams { field_manager: Some("keda".to_owned()), ..PatchParams::default() };
         let scale = Patch::Merge(json!({"spec": {"replicas": replicas}}));
         self.retry("scale the Deployment", async || {
-            self.place.api::<Deployment>().patch_scale(NAME, &params, &scale).await
+            self.env.api::<Deployment>().patch_scale(NAME, &params, &scale).await
         })
         .await;
     }
@@ -131,21 +131,21 @@ impl Stage {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        self.place.api::<K>().get_opt(NAME).await.map_err(|error| error.to_string())
+        self.env.api::<K>().get_opt(NAME).await.map_err(|error| error.to_string())
     }
 
-    /// Compares all replica counts that were stored with those that the scenario allows.
-    pub async fn judge(&self, watch: &ReplicaWatch, scenario: &Scenario) {
+    /// Compares all replica counts that were stored with those that the case allows.
+    pub async fn judge(&self, watch: &ReplicaWatch, case: &HandoverCase) {
         let history = match watch.history().await {
             Ok(history) => history,
             Err(error) => panic!("{}: {}", self.title, error.report()),
         };
-        if let Err(fall) = history.never_below(scenario.floor) {
+        if let Err(fall) = history.never_below(case.floor) {
             panic!("{}: {fall}", self.title);
         }
         assert_eq!(
             history.values(),
-            scenario.values,
+            case.values,
             "{}: a replica count that nothing asked for:\n{history}",
             self.title
         );

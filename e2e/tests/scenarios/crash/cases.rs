@@ -13,13 +13,13 @@ const TEMPORARY: &str = "handover-to-hpa (Apply)";
 const EXTERNAL: &str = "keda (Update of scale)";
 
 /// One handover.
-pub struct Scenario {
+pub struct HandoverCase {
     /// In a few words, for messages.
     pub name: &'static str,
     /// The steps from an empty namespace to where the handover begins.
-    pub before: Vec<Step>,
+    pub before: Vec<HandoverStep>,
     /// What users and other controllers then do. The last one waits for the end.
-    pub steps: Vec<Step>,
+    pub steps: Vec<HandoverStep>,
     /// Each value of `spec.replicas` during the steps, beginning with the one before them.
     pub values: &'static [i32],
     /// The lowest replica count that the old or the new owner asks for.
@@ -29,7 +29,7 @@ pub struct Scenario {
 }
 
 /// An action of a user or of another controller.
-pub enum Step {
+pub enum HandoverStep {
     /// Applies the Workload with this on top of its template.
     Apply(Value),
     /// Creates these objects as `kubectl apply` does.
@@ -57,35 +57,37 @@ pub struct State {
     pub has_autoscaler: bool,
 }
 
-impl Scenario {
+impl HandoverCase {
     /// Where it must end.
     pub fn end(&self) -> &State {
         match self.steps.last() {
-            Some(Step::Await(end)) => end,
+            Some(HandoverStep::Await(end)) => end,
             _ => panic!("{} doesn't wait for its end", self.name),
         }
     }
 }
 
-fn state(phase: HandoverPhase, replicas: i32, owner: &str, has_autoscaler: bool) -> Step {
-    Step::Await(State { phase, replicas, owners: vec![owner.to_owned()], has_autoscaler })
+fn state(phase: HandoverPhase, replicas: i32, owner: &str, has_autoscaler: bool) -> HandoverStep {
+    HandoverStep::Await(State { phase, replicas, owners: vec![owner.to_owned()], has_autoscaler })
 }
 
 /// A Workload with this many replicas, and an autoscaler that raises them to this many, which it does without any metric.
-fn autoscaled(replicas: i32, least: i32) -> Step {
-    Step::Apply(json!({"replicas": replicas, "autoscaling": {"minReplicas": least, "maxReplicas": 8}}))
+fn autoscaled(replicas: i32, least: i32) -> HandoverStep {
+    HandoverStep::Apply(
+        json!({"replicas": replicas, "autoscaling": {"minReplicas": least, "maxReplicas": 8}}),
+    )
 }
 
-fn fixed(replicas: i32) -> Step {
-    Step::Apply(json!({"replicas": replicas}))
+fn fixed(replicas: i32) -> HandoverStep {
+    HandoverStep::Apply(json!({"replicas": replicas}))
 }
 
-fn external(replicas: i32) -> Step {
-    Step::Apply(json!({"replicas": replicas, "autoscaling": {"external": {}}}))
+fn external(replicas: i32) -> HandoverStep {
+    HandoverStep::Apply(json!({"replicas": replicas, "autoscaling": {"external": {}}}))
 }
 
-pub fn first_create() -> Scenario {
-    Scenario {
+pub fn first_create() -> HandoverCase {
+    HandoverCase {
         name: "first create",
         before: vec![],
         steps: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
@@ -96,8 +98,8 @@ pub fn first_create() -> Scenario {
     }
 }
 
-pub fn switched_on() -> Scenario {
-    Scenario {
+pub fn switched_on() -> HandoverCase {
+    HandoverCase {
         name: "switched on",
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
         steps: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
@@ -108,8 +110,8 @@ pub fn switched_on() -> Scenario {
     }
 }
 
-pub fn switched_on_and_never_written() -> Scenario {
-    Scenario {
+pub fn switched_on_and_never_written() -> HandoverCase {
+    HandoverCase {
         name: "pending",
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
         steps: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
@@ -120,12 +122,12 @@ pub fn switched_on_and_never_written() -> Scenario {
     }
 }
 
-fn handed_over() -> Vec<Step> {
+fn handed_over() -> Vec<HandoverStep> {
     vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)]
 }
 
-pub fn switched_off() -> Scenario {
-    Scenario {
+pub fn switched_off() -> HandoverCase {
+    HandoverCase {
         name: "switched off",
         before: handed_over(),
         steps: vec![fixed(2), state(Fixed, 2, BATON, false)],
@@ -136,8 +138,8 @@ pub fn switched_off() -> Scenario {
     }
 }
 
-pub fn switched_off_before_the_autoscaler_wrote() -> Scenario {
-    Scenario {
+pub fn switched_off_before_the_autoscaler_wrote() -> HandoverCase {
+    HandoverCase {
         name: "off from pending",
         before: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
         steps: vec![fixed(3), state(Fixed, 3, BATON, false)],
@@ -148,11 +150,11 @@ pub fn switched_off_before_the_autoscaler_wrote() -> Scenario {
     }
 }
 
-pub fn switched_off_without_replicas() -> Scenario {
-    Scenario {
+pub fn switched_off_without_replicas() -> HandoverCase {
+    HandoverCase {
         name: "off without a replica count",
         before: handed_over(),
-        steps: vec![Step::Apply(json!({})), state(Unmanaged, 3, AUTOSCALER, false)],
+        steps: vec![HandoverStep::Apply(json!({})), state(Unmanaged, 3, AUTOSCALER, false)],
         values: &[3],
         floor: 3,
         // Delete the autoscaler; a status.
@@ -160,11 +162,11 @@ pub fn switched_off_without_replicas() -> Scenario {
     }
 }
 
-pub fn replicas_dropped() -> Scenario {
-    Scenario {
+pub fn replicas_dropped() -> HandoverCase {
+    HandoverCase {
         name: "replica count dropped",
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
-        steps: vec![Step::Apply(json!({})), state(Unmanaged, 2, TEMPORARY, false)],
+        steps: vec![HandoverStep::Apply(json!({})), state(Unmanaged, 2, TEMPORARY, false)],
         values: &[2],
         floor: 2,
         // Hand over, release; a status.
@@ -172,16 +174,16 @@ pub fn replicas_dropped() -> Scenario {
     }
 }
 
-fn suspend() -> Vec<Step> {
+fn suspend() -> Vec<HandoverStep> {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     vec![
-        Step::Apply(json!({"replicas": 2, "autoscaling": autoscaling, "suspend": true})),
+        HandoverStep::Apply(json!({"replicas": 2, "autoscaling": autoscaling, "suspend": true})),
         state(Suspended, 0, BATON, false),
     ]
 }
 
-pub fn suspended() -> Scenario {
-    Scenario {
+pub fn suspended() -> HandoverCase {
+    HandoverCase {
         name: "suspended",
         before: handed_over(),
         steps: suspend(),
@@ -192,8 +194,8 @@ pub fn suspended() -> Scenario {
     }
 }
 
-pub fn resumed() -> Scenario {
-    Scenario {
+pub fn resumed() -> HandoverCase {
+    HandoverCase {
         name: "resumed",
         before: handed_over().into_iter().chain(suspend()).collect(),
         steps: vec![autoscaled(2, 3), state(HandoverPending, 3, TEMPORARY, true)],
@@ -204,14 +206,14 @@ pub fn resumed() -> Scenario {
     }
 }
 
-pub fn own_to_external() -> Scenario {
-    Scenario {
+pub fn own_to_external() -> HandoverCase {
+    HandoverCase {
         name: "own to external",
         before: handed_over(),
         steps: vec![
             external(2),
             state(AutoscalerMissing, 3, AUTOSCALER, false),
-            Step::Scale(4),
+            HandoverStep::Scale(4),
             state(HandedOver, 4, EXTERNAL, false),
         ],
         values: &[3, 4],
@@ -221,13 +223,13 @@ pub fn own_to_external() -> Scenario {
     }
 }
 
-pub fn external_to_own() -> Scenario {
-    Scenario {
+pub fn external_to_own() -> HandoverCase {
+    HandoverCase {
         name: "external to own",
         before: vec![
             external(2),
             state(HandoverPending, 2, TEMPORARY, false),
-            Step::Scale(3),
+            HandoverStep::Scale(3),
             state(HandedOver, 3, EXTERNAL, false),
         ],
         steps: vec![autoscaled(2, 4), state(HandedOver, 4, AUTOSCALER, true)],
@@ -260,13 +262,13 @@ fn old_autoscaler() -> Value {
     autoscaler("web", "web", json!({"minReplicas": 3, "maxReplicas": 8}))
 }
 
-pub fn adopted_from_client_side_apply() -> Scenario {
+pub fn adopted_from_client_side_apply() -> HandoverCase {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
-    Scenario {
+    HandoverCase {
         name: "adopted from client-side apply",
-        before: vec![Step::ClientSideApply(vec![old_deployment()]), Step::AwaitReplicas(2)],
+        before: vec![HandoverStep::ClientSideApply(vec![old_deployment()]), HandoverStep::AwaitReplicas(2)],
         steps: vec![
-            Step::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
+            HandoverStep::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),
         ],
         values: &[2, 3],
@@ -276,12 +278,12 @@ pub fn adopted_from_client_side_apply() -> Scenario {
     }
 }
 
-pub fn adopted_from_server_side_apply() -> Scenario {
-    Scenario {
+pub fn adopted_from_server_side_apply() -> HandoverCase {
+    HandoverCase {
         name: "adopted from server-side apply",
-        before: vec![Step::ServerSideApply(vec![old_deployment()]), Step::AwaitReplicas(2)],
+        before: vec![HandoverStep::ServerSideApply(vec![old_deployment()]), HandoverStep::AwaitReplicas(2)],
         steps: vec![
-            Step::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
+            HandoverStep::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
             state(Fixed, 2, BATON, false),
         ],
         values: &[2],
@@ -291,13 +293,16 @@ pub fn adopted_from_server_side_apply() -> Scenario {
     }
 }
 
-pub fn adopted_with_its_autoscaler() -> Scenario {
+pub fn adopted_with_its_autoscaler() -> HandoverCase {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
-    Scenario {
+    HandoverCase {
         name: "adopted with its autoscaler",
-        before: vec![Step::ClientSideApply(vec![old_deployment(), old_autoscaler()]), Step::AwaitReplicas(3)],
+        before: vec![
+            HandoverStep::ClientSideApply(vec![old_deployment(), old_autoscaler()]),
+            HandoverStep::AwaitReplicas(3),
+        ],
         steps: vec![
-            Step::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
+            HandoverStep::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),
         ],
         values: &[3],
@@ -308,8 +313,8 @@ pub fn adopted_with_its_autoscaler() -> Scenario {
 }
 
 /// There and back again, for faults that are not tried at each write.
-pub fn there_and_back() -> Scenario {
-    Scenario {
+pub fn there_and_back() -> HandoverCase {
+    HandoverCase {
         name: "there and back",
         before: vec![],
         steps: vec![
@@ -319,7 +324,7 @@ pub fn there_and_back() -> Scenario {
             state(HandedOver, 3, AUTOSCALER, true),
             external(2),
             state(AutoscalerMissing, 3, AUTOSCALER, false),
-            Step::Scale(4),
+            HandoverStep::Scale(4),
             state(HandedOver, 4, EXTERNAL, false),
             fixed(5),
             state(Fixed, 5, BATON, false),

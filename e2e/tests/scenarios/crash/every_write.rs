@@ -3,15 +3,15 @@
 use baton_e2e::scenarios;
 use baton_testbed::Cluster;
 
-use super::{points::crash_at_every_write, scenario};
+use super::{cases, points::crash_at_every_write};
 
 /// A test for each handover and server.
 macro_rules! crash_at_every_write_of {
-    ($($test:ident: $scenario:ident,)*) => {
+    ($($test:ident: $case:ident,)*) => {
         scenarios! { $($test),* }
 
         $(async fn $test(cluster: Cluster) {
-            crash_at_every_write(&cluster, &scenario::$scenario()).await;
+            crash_at_every_write(&cluster, &cases::$case()).await;
         })*
     };
 }

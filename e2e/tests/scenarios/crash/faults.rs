@@ -1,5 +1,8 @@
-//! Faults of requests and watches while the replica count goes to an autoscaler and comes back. The operator keeps running, and
-//! the faults must not show in the replica count.
+//! Faults of requests and watches while the replica count goes to an autoscaler and comes back, and an API server that restarts.
+//! The operator keeps running, and the faults must not show in the replica count.
+//!
+//! In the process the simulation has all of them, in any combination: late and lost requests and responses, refusals, other
+//! clients, and restarts of the server with and without its history.
 
 use std::{
     collections::HashMap,
@@ -11,7 +14,7 @@ use std::{
 };
 
 use baton_e2e::scenarios;
-use baton_testbed::{Action, Cluster, Proxy, RequestInfo};
+use baton_testbed::{Action, Cluster, ControlPlane, Proxy, RequestInfo};
 use kube::{
     Client,
     api::{Patch, PatchParams, Request},
@@ -19,26 +22,28 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::{join, time::Instant};
 
-use super::{scenario, stage::Stage};
+use super::{attempt::Attempt, cases};
 
 scenarios! {
+    only real, because "the simulation has these faults in the process":
     each_write_is_late,
     each_write_fails_at_first,
     another_client_is_faster_at_each_write,
     the_response_to_each_write_is_lost_at_first,
     watches_break_all_the_time,
     watches_get_the_error_that_their_version_is_gone,
+    the_api_server_restarts_in_the_middle_of_handovers,
+    etcd_compacts_versions_that_the_watches_have_not_seen,
 }
 
 /// How long a watch lives before it is cut: long enough for some events of a handover, too short for all.
-fn life_of_a_watch(cluster: &Cluster) -> Duration {
-    match cluster {
-        Cluster::Real(_) => Duration::from_millis(700),
-        Cluster::InProcess(_) => Duration::from_millis(10),
-    }
-}
+const LIFE_OF_A_WATCH: Duration = Duration::from_millis(700);
 
-/// Plays the scenario with a fault, which has to strike at least `least` times. `fault` gets a request and its number among
+/// The operator's writes at which the API server restarts: after the temporary manager owns the replica count, while the
+/// external autoscaler takes over, and on the way back.
+const WRITES: [usize; 3] = [5, 10, 14];
+
+/// Plays the case with a fault, which has to strike at least `least` times. `fault` gets a request and its number among
 /// those of its kind, from 1, and returns what to do to it; nothing, if it is spared. Returns the operator's user.
 async fn play(
     cluster: &Cluster,
@@ -47,8 +52,8 @@ async fn play(
     fault: impl Fn(&RequestInfo, usize) -> Option<Action> + Send + Sync + 'static,
 ) -> String {
     let begun = Instant::now();
-    let scenario = scenario::there_and_back();
-    let stage = Stage::new(cluster, format!("{}, {name}", scenario.name)).await;
+    let case = cases::there_and_back();
+    let attempt = Attempt::new(cluster, format!("{}, {name}", case.name)).await;
     let strikes = Arc::new(AtomicUsize::new(0));
     let (struck, tries) = (strikes.clone(), Mutex::new(HashMap::new()));
     let proxy = Proxy::start(cluster, move |request| {
@@ -60,15 +65,15 @@ async fn play(
     })
     .await
     .unwrap();
-    let operator = stage.operator(Some(&proxy)).await;
-    let watch = stage.watch().await;
-    stage.act(&scenario.steps).await;
-    stage.judge(&watch, &scenario).await;
+    let operator = attempt.operator(Some(&proxy)).await;
+    let watch = attempt.watch().await;
+    attempt.act(&case.steps).await;
+    attempt.judge(&watch, &case).await;
     let strikes = strikes.load(Ordering::Relaxed);
-    assert!(strikes >= least, "{}: it struck only {strikes} times", stage.title);
+    assert!(strikes >= least, "{}: it struck only {strikes} times", attempt.title);
     println!(
         "{}: {strikes} times in {} writes, {:.1} s",
-        stage.title,
+        attempt.title,
         proxy.writes(),
         begun.elapsed().as_secs_f64()
     );
@@ -145,21 +150,71 @@ async fn the_response_to_each_write_is_lost_at_first(cluster: Cluster) {
 }
 
 async fn watches_break_all_the_time(cluster: Cluster) {
-    let life = life_of_a_watch(&cluster);
     play(&cluster, "broken watches", 10, move |request, _| {
-        request.is_watch().then_some(Action::CutLater(life))
+        request.is_watch().then_some(Action::CutLater(LIFE_OF_A_WATCH))
     })
     .await;
 }
 
 /// The server refuses to resume a watch in two ways. Each time, the watch has to begin with a list again.
 async fn watches_get_the_error_that_their_version_is_gone(cluster: Cluster) {
-    let life = life_of_a_watch(&cluster);
     play(&cluster, "watches gone", 10, move |request, count| match count % 3 {
         _ if !request.is_watch() => None,
         1 => Some(Action::gone()),
         2 => Some(Action::gone_event()),
-        _ => Some(Action::CutLater(life)),
+        _ => Some(Action::CutLater(LIFE_OF_A_WATCH)),
     })
     .await;
+}
+
+async fn the_api_server_restarts_in_the_middle_of_handovers(_: Cluster) {
+    play_restarts("restarts", false).await;
+}
+
+async fn etcd_compacts_versions_that_the_watches_have_not_seen(_: Cluster) {
+    play_restarts("restarts and compactions", true).await;
+}
+
+/// Plays the case while the API server of a control plane of its own restarts again and again.
+async fn play_restarts(name: &str, compacts: bool) {
+    let begun = Instant::now();
+    let case = cases::there_and_back();
+    let mut server = ControlPlane::options().start().await.unwrap();
+    let cluster = ControlPlane::given(server.kubeconfig()).unwrap().into();
+    let attempt = Attempt::new(&cluster, format!("{}, {name}", case.name)).await;
+    let lists = Arc::new(AtomicUsize::new(0));
+    let listed = lists.clone();
+    let proxy = Proxy::start(&cluster, move |request| {
+        if request.path.ends_with("/workloads") && !request.is_watch() {
+            listed.fetch_add(1, Ordering::Relaxed);
+        }
+        Action::Forward
+    })
+    .await
+    .unwrap();
+    let _operator = attempt.operator(Some(&proxy)).await;
+    let watch = attempt.watch().await;
+    let outages = async {
+        for writes in WRITES {
+            while proxy.writes() < writes {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            if compacts {
+                server.compact_etcd().await.unwrap();
+            }
+            server.restart_api_server().await.unwrap();
+        }
+    };
+    join!(attempt.act(&case.steps), outages);
+    attempt.reach(case.end()).await;
+    attempt.judge(&watch, &case).await;
+    let lists = lists.load(Ordering::Relaxed);
+    println!(
+        "{}: {} outages, {lists} lists of Workloads, {} writes, {:.1} s",
+        attempt.title,
+        WRITES.len(),
+        proxy.writes(),
+        begun.elapsed().as_secs_f64()
+    );
+    assert!(!compacts || lists > 1, "{}: each watch was resumed", attempt.title);
 }

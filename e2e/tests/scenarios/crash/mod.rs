@@ -3,9 +3,8 @@
 //! of a network, an API server and etcd.
 //!
 //! With `--nocapture` the tests print where each run was cut, and how many points there were.
+mod attempt;
+mod cases;
 mod every_write;
 mod faults;
-mod outages;
 mod points;
-mod scenario;
-mod stage;

@@ -1,4 +1,4 @@
-//! Plays a scenario once without a crash, which counts its writes, and then once for each point at which the operator can crash.
+//! Plays a case once without a crash, which counts its writes, and then once for each point at which the operator can crash.
 
 use std::{
     env,
@@ -12,49 +12,49 @@ use baton_testbed::{Cluster, Crash, CrashPoint, CutRequest, Proxy, Side};
 use futures::future::{self, Either};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{scenario::Scenario, stage::Stage};
+use super::{attempt::Attempt, cases::HandoverCase};
 
 /// The environment variable that asks for both sides of each write on the real server, too.
 const EVERY_SIDE: &str = "BATON_E2E_BOTH_SIDES";
 /// An operator that has written nothing for this long has nothing to write.
 const QUIET: Duration = Duration::from_millis(300);
-/// More writes than any scenario has: a run that crashes only here doesn't crash.
+/// More writes than any case has: a run that crashes only here doesn't crash.
 const NEVER: CrashPoint = CrashPoint { write: 60, side: Side::After };
-/// How many runs there are at the same time, of all scenarios.
+/// How many runs there are at the same time, of all cases.
 static TURNS: Semaphore = Semaphore::const_new(8);
-/// How many points of all scenarios together were hit.
+/// How many points of all cases together were hit.
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Crashes the operator at each write of the scenario, on both sides of it, every time in a namespace of its own.
+/// Crashes the operator at each write of the case, on both sides of it, every time in a namespace of its own.
 /// On the real server, where a run takes seconds, it crashes before the first write only, unless [`EVERY_SIDE`] is set: before any
 /// other write, the state is that after the previous one.
 ///
 /// A run may have a write more or less than the one that counted them, since a status that changes twice at once is written
 /// once. A point beyond the last write of its own run is therefore not hit, and that is no failure as long as enough are.
-pub async fn crash_at_every_write(cluster: &Cluster, scenario: &Scenario) {
+pub async fn crash_at_every_write(cluster: &Cluster, case: &HandoverCase) {
     let begun = Instant::now();
-    let counted = play_in_turn(cluster, scenario, NEVER).await;
-    assert_eq!(counted.cut, None, "{}: still writes after {} writes", scenario.name, counted.writes);
+    let counted = play_in_turn(cluster, case, NEVER).await;
+    assert_eq!(counted.cut, None, "{}: still writes after {} writes", case.name, counted.writes);
     let has_both = matches!(cluster, Cluster::InProcess(_)) || env::var_os(EVERY_SIDE).is_some();
     let points = (1..=counted.writes)
         .flat_map(|write| [Side::Before, Side::After].map(|side| CrashPoint { write, side }))
         .filter(|point| has_both || point.write == 1 || point.side == Side::After);
-    let runs = future::join_all(points.map(|point| play_in_turn(cluster, scenario, point))).await;
+    let runs = future::join_all(points.map(|point| play_in_turn(cluster, case, point))).await;
     let hit = runs.iter().filter(|run| run.cut.is_some()).count();
     let writes = runs.iter().filter(|run| run.side == Side::After && run.cut.is_some()).count();
     println!(
-        "crash points of {}: {hit} of {} hit, in {:.0} s; {} of all scenarios until now",
-        scenario.name,
+        "crash points of {}: {hit} of {} hit, in {:.0} s; {} of all cases until now",
+        case.name,
         runs.len(),
         begun.elapsed().as_secs_f64(),
         TOTAL.fetch_add(hit, Ordering::Relaxed) + hit,
     );
-    assert!(runs[0].cut.is_some(), "{}: no write, and so no crash before the first", scenario.name);
+    assert!(runs[0].cut.is_some(), "{}: no write, and so no crash before the first", case.name);
     assert!(
-        writes >= scenario.least_writes,
+        writes >= case.least_writes,
         "{} needs at least {} writes, and the operator crashed after {writes} only",
-        scenario.name,
-        scenario.least_writes,
+        case.name,
+        case.least_writes,
     );
 }
 
@@ -67,15 +67,15 @@ struct Run {
     writes: usize,
 }
 
-async fn play_in_turn(cluster: &Cluster, scenario: &Scenario, point: CrashPoint) -> Run {
+async fn play_in_turn(cluster: &Cluster, case: &HandoverCase, point: CrashPoint) -> Run {
     let _turn = TURNS.acquire().await.unwrap();
     let begun = Instant::now();
-    let stage = Stage::new(cluster, format!("{}, crash {point}", scenario.name)).await;
-    let run = Box::pin(play(scenario, point, &stage)).await;
+    let attempt = Attempt::new(cluster, format!("{}, crash {point}", case.name)).await;
+    let run = Box::pin(play(case, point, &attempt)).await;
     if let Some(cut) = &run.cut {
         println!(
             "{}: crashed {point}, {} {}, {:.1} s",
-            scenario.name,
+            case.name,
             cut.request.method,
             describe(cut),
             begun.elapsed().as_secs_f64()
@@ -84,18 +84,18 @@ async fn play_in_turn(cluster: &Cluster, scenario: &Scenario, point: CrashPoint)
     run
 }
 
-/// Plays the scenario with a crash at this point.
-async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage) -> Run {
+/// Plays the case with a crash at this point.
+async fn play(case: &HandoverCase, point: CrashPoint, attempt: &Attempt) -> Run {
     let crash = Crash::at(point);
-    let proxy = Proxy::start(stage.cluster(), crash.rule()).await.unwrap();
-    let operator = stage.operator(Some(&proxy)).await;
-    stage.act(&scenario.before).await;
+    let proxy = Proxy::start(attempt.cluster(), crash.rule()).await.unwrap();
+    let operator = attempt.operator(Some(&proxy)).await;
+    attempt.act(&case.before).await;
     quiet(&proxy).await;
 
-    let watch = stage.watch().await;
+    let watch = attempt.watch().await;
     crash.arm();
     let mut steps = pin!(async {
-        stage.act(&scenario.steps).await;
+        attempt.act(&case.steps).await;
         // After a crash there are no writes to wait for.
         if !crash.has_struck() {
             quiet(&proxy).await;
@@ -104,23 +104,23 @@ async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage) -> Run {
     let has_ended = matches!(future::select(steps.as_mut(), pin!(proxy.cut())).await, Either::Left(_));
     let cut = if crash.has_struck() { Some(proxy.cut().await) } else { None };
     if let Some(cut) = &cut {
-        kill(&operator, stage);
-        assert_eq!(cut.response.is_some(), point.side == Side::After, "{}: {cut:?}", stage.title);
-        let _successor = stage.operator(None).await;
+        kill(&operator, attempt);
+        assert_eq!(cut.response.is_some(), point.side == Side::After, "{}: {cut:?}", attempt.title);
+        let _successor = attempt.operator(None).await;
         if !has_ended {
             steps.await;
         }
         // What was reached before the crash must still hold.
-        stage.reach(scenario.end()).await;
+        attempt.reach(case.end()).await;
     }
-    stage.judge(&watch, scenario).await;
+    attempt.judge(&watch, case).await;
     Run { side: point.side, cut, writes: crash.writes() }
 }
 
 /// Kills the operator as a failing node does.
-pub fn kill(operator: &Operator, stage: &Stage) {
+pub fn kill(operator: &Operator, attempt: &Attempt) {
     operator.kill();
-    assert_eq!(operator.end(), Some(End::Killed), "{}", stage.title);
+    assert_eq!(operator.end(), Some(End::Killed), "{}", attempt.title);
 }
 
 async fn quiet(proxy: &Proxy) {
