@@ -14,7 +14,7 @@ use std::{
     time::Instant,
 };
 
-use baton_apply::{Effect, Forecast, Guard, LiveObject, Outcome, Request, Schemas, Target, Tries};
+use baton_apply::{DryRun, Guard, LiveObject, Outcome, Prediction, Request, Schemas, Target, Tries};
 use baton_apply::{openapi::document_path, ownership::Migration};
 use baton_merge::{Release, server::Resources};
 use jiff::Timestamp;
@@ -44,13 +44,13 @@ fn main() {
             let begun = cpu();
             let write = schemas.prepare(request, Some(&live), Tries::default(), now());
             let predicted = cpu() - begun;
-            let response = match &write.forecast {
-                Ok(Forecast::Stored(stored)) => Some(stored.clone().returned(Some(&live)).unwrap()),
+            let response = match &write.prediction {
+                Ok(Prediction::Stored(stored)) => Some(stored.clone().returned(Some(&live)).unwrap()),
                 _ => None,
             };
             let begun = cpu();
             if let Some(response) = response {
-                let outcome = schemas.settle(&write, Some(&live), Ok(Some(response)), Effect::Stored);
+                let outcome = schemas.settle(&write, Some(&live), Ok(Some(response)), DryRun::No);
                 assert!(matches!(outcome, Outcome::Stored { .. }), "{outcome:?}");
             }
             let (kb, settled) = (live.as_text().len() / 1000, cpu() - begun);

@@ -3,7 +3,7 @@
 use std::{env, sync::Arc, time::Duration};
 
 use baton_apply::{
-    ApiError, Applier, Effect, Effects, LiveObject, Observer, Options, Outcome, PreparedWrite, Request,
+    ApiError, Applier, DryRun, Effects, LiveObject, Observer, Options, Outcome, PreparedWrite, Request,
     SchemaCache, Target, Tries,
     contention::{Contention, Correction},
     fieldpath::{Path, PathElement::Field},
@@ -110,8 +110,9 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
     };
     match outcome {
         Outcome::Stored { effects, .. } => {
-            let (mut contention, takes) = (context.contention.lock().await, effects.takes.into_iter());
-            contention.corrected(uid.clone(), generation, takes.map(Correction::from), now());
+            let (mut contention, takeovers) =
+                (context.contention.lock().await, effects.takeovers.into_iter());
+            contention.corrected(uid.clone(), generation, takeovers.map(Correction::from), now());
             for one in contention.contested(now()).iter().filter(|one| one.key == uid) {
                 log(format!("contested with {}, paused for {:?}", one.manager, one.pause));
             }
@@ -135,17 +136,18 @@ fn handover(site: &Site, live: &LiveObject, target: &Target) -> Option<Request> 
 pub struct Log(pub Arc<dyn Fn(String) + Send + Sync>);
 
 impl Observer for Log {
-    fn ended(&self, write: &PreparedWrite, _: Effect, outcome: &Outcome) {
+    fn ended(&self, write: &PreparedWrite, _: DryRun, outcome: &Outcome) {
         let line = match outcome {
             Outcome::Skipped => "skipped, nothing to change".to_owned(),
             Outcome::Stored { changed: false, .. } => {
                 let reason = write.reason().map(|reason| format!(": {reason}"));
                 format!("sent, but changed nothing{}", reason.unwrap_or_default())
             }
-            Outcome::Stored { effects: Effects { takes, releases, .. }, .. } => {
-                let takes = takes.iter().map(|it| format!(", took over {} from {}", it.path, it.manager));
+            Outcome::Stored { effects: Effects { takeovers, releases, .. }, .. } => {
+                let takeovers =
+                    takeovers.iter().map(|it| format!(", took over {} from {}", it.path, it.manager));
                 let releases = releases.iter().map(|path| format!(", released {path}"));
-                format!("stored{}", takes.chain(releases).collect::<String>())
+                format!("stored{}", takeovers.chain(releases).collect::<String>())
             }
             Outcome::Stale { .. } => "refused, changed since it was read".to_owned(),
             _ => return, // `retry` logs the error.

@@ -12,19 +12,19 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    ApiError, Change, Effect, Guard, LiveObject, Misuse, Outcome, PreparedWrite, Request, SchemaCache,
-    Schemas, Target, Tries, Verdict, bounded, leftovers::MOST_BEFORE,
+    ApiError, Change, Comparison, DryRun, Guard, LiveObject, Misuse, Outcome, PreparedWrite, Request,
+    SchemaCache, Schemas, Target, Tries, bounded, leftovers::MOST_BEFORE,
 };
 
 /// Gets the outcome of each write, for metrics and logs.
 pub trait Observer: Send + Sync {
     /// A write, or a dry run of it, ended with this outcome.
-    fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome);
+    fn ended(&self, write: &PreparedWrite, dry_run: DryRun, outcome: &Outcome);
 }
 
 /// Observes nothing.
 impl Observer for () {
-    fn ended(&self, _: &PreparedWrite, _: Effect, _: &Outcome) {}
+    fn ended(&self, _: &PreparedWrite, _: DryRun, _: &Outcome) {}
 }
 
 /// How an intent is applied.
@@ -92,7 +92,7 @@ impl Applier {
     }
 
     /// The same, for a program that also writes as these managers, such as a [temporary one](crate::ownership::hand_over): what it takes
-    /// from them isn't in [`Effects::takes`](crate::Effects::takes).
+    /// from them isn't in [`Effects::takeovers`](crate::Effects::takeovers).
     #[must_use]
     pub fn writing_as<'m>(self, managers: impl IntoIterator<Item = &'m str>) -> Self {
         Self { own_managers: managers.into_iter().map(str::to_owned).collect(), ..self }
@@ -150,7 +150,7 @@ impl Applier {
                 };
             }
             before += 1;
-            last = self.perform(&write, live.as_ref(), Effect::Stored).await;
+            last = self.perform(&write, live.as_ref(), DryRun::No).await;
             let Outcome::Stored { object, .. } = &last else { return last };
             if request.requires_unchanged() {
                 request.require_unchanged(object);
@@ -166,10 +166,10 @@ impl Applier {
         always_send: bool,
     ) -> Outcome {
         if write.is_noop() && !always_send {
-            self.observer.ended(write, Effect::Stored, &Outcome::Skipped);
+            self.observer.ended(write, DryRun::No, &Outcome::Skipped);
             return Outcome::Skipped;
         }
-        self.perform(write, live, Effect::Stored).await
+        self.perform(write, live, DryRun::No).await
     }
 
     /// Has the server try an apply without storing it, and compares its response with the prediction. If another write has to
@@ -184,30 +184,35 @@ impl Applier {
         let request = request(resource, live, intent, options);
         let live = of_its_kind(live, &request.target);
         let write = self.schemas().prepare(request, live.as_ref(), options.tries, (self.clock)());
-        self.perform(&write, live.as_ref(), Effect::DryRun).await
+        self.perform(&write, live.as_ref(), DryRun::Yes).await
     }
 
     /// Sends a prepared write and returns how it ended.
-    pub async fn perform(&self, write: &PreparedWrite, live: Option<&LiveObject>, effect: Effect) -> Outcome {
+    pub async fn perform(
+        &self,
+        write: &PreparedWrite,
+        live: Option<&LiveObject>,
+        dry_run: DryRun,
+    ) -> Outcome {
         let response = match Misuse::of(&write.request, live) {
             Ok(()) => {
-                self.send(&write.request, effect).await.map_err(|error| error.explained(&write.request))
+                self.send(&write.request, dry_run).await.map_err(|error| error.explained(&write.request))
             }
             Err(misuse) => Err(misuse.into()),
         };
-        let mut outcome = self.schemas().settle(write, live, response, effect);
+        let mut outcome = self.schemas().settle(write, live, response, dry_run);
         if let Outcome::Stored { effects, .. } = &mut outcome {
-            effects.takes.retain(|take| !self.own_managers.contains(&take.manager));
+            effects.takeovers.retain(|takeover| !self.own_managers.contains(&takeover.manager));
         }
-        self.note(write, effect, &outcome);
+        self.note(write, dry_run, &outcome);
         outcome
     }
 
     /// Reports an outcome to the observer, and has the schemas refreshed if a prediction was wrong. For code that calls
     /// [`Schemas::settle`] itself.
-    pub fn note(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome) {
-        self.observer.ended(write, effect, outcome);
-        if let (Outcome::Stored { verdict: Some(Verdict::Mismatch(_)), .. }, Some(schemas)) =
+    pub fn note(&self, write: &PreparedWrite, dry_run: DryRun, outcome: &Outcome) {
+        self.observer.ended(write, dry_run, outcome);
+        if let (Outcome::Stored { comparison: Some(Comparison::Mismatch(_)), .. }, Some(schemas)) =
             (outcome, &self.schemas)
         {
             schemas.refresh_soon();
@@ -226,9 +231,9 @@ impl Applier {
     ///
     /// # Errors
     /// When the request fails.
-    pub async fn send(&self, request: &Request, effect: Effect) -> Result<Option<LiveObject>, ApiError> {
+    pub async fn send(&self, request: &Request, dry_run: DryRun) -> Result<Option<LiveObject>, ApiError> {
         let Request { target, change } = request;
-        let dry_run = effect == Effect::DryRun;
+        let dry_run = dry_run == DryRun::Yes;
         match change {
             Change::Apply { body, manager, force } => {
                 let params = PatchParams { dry_run, force: *force, ..PatchParams::apply(manager) };

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{FieldPath, Take};
+use crate::{FieldPath, Takeover};
 
 /// How often a field is corrected before that counts as contention.
 const THRESHOLD: u32 = 3;
@@ -60,7 +60,7 @@ impl<K> Default for Contention<K> {
     }
 }
 
-/// A field that was corrected: one of [`Effects::takes`](crate::Effects::takes), or, if it was taken over from no manager, one
+/// A field that was corrected: one of [`Effects::takeovers`](crate::Effects::takeovers), or, if it was taken over from no manager, one
 /// of [`Effects::sets`](crate::Effects::sets).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
@@ -70,8 +70,8 @@ pub struct Correction {
     pub from: Option<String>,
 }
 
-impl From<Take> for Correction {
-    fn from(Take { path, manager, .. }: Take) -> Self {
+impl From<Takeover> for Correction {
+    fn from(Takeover { path, manager, .. }: Takeover) -> Self {
         Self { path, from: Some(manager) }
     }
 }
@@ -278,47 +278,47 @@ mod tests {
         lasts: Duration,
         rogue_takes_after: Duration,
     ) -> Vec<Duration> {
-        let (mut takes, mut now) = (Vec::new(), start);
+        let (mut takeovers, mut now) = (Vec::new(), start);
         while now < start + lasts {
             contention.corrected(WEB, 1, [taken(IMAGE, "rogue")], now);
-            takes.push(now - start);
+            takeovers.push(now - start);
             now += rogue_takes_after;
             if contention.paused(1, now).contains(&WEB) {
                 now = contention.next_pass(now).unwrap();
             }
         }
-        takes
+        takeovers
     }
 
     #[test]
     fn writes_are_bounded_however_fast_the_other_manager_is() {
         let mut contention = Contention::default();
-        let takes =
+        let takeovers =
             contend(&mut contention, Instant::now(), Duration::from_mins(1), Duration::from_millis(1));
-        let seconds: Vec<u64> = takes.iter().map(Duration::as_secs).collect();
+        let seconds: Vec<u64> = takeovers.iter().map(Duration::as_secs).collect();
         assert_eq!(seconds, [0, 0, 0, 1, 3, 7, 15, 31]);
     }
 
     #[test]
     fn the_pause_ends_at_its_cap() {
         let mut contention = Contention::default();
-        let takes =
+        let takeovers =
             contend(&mut contention, Instant::now(), Duration::from_hours(5), Duration::from_millis(1));
-        let longest = takes.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap();
+        let longest = takeovers.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap();
         assert_eq!(longest, LONGEST_PAUSE);
-        assert!(takes.len() < 75, "{}", takes.len());
+        assert!(takeovers.len() < 75, "{}", takeovers.len());
     }
 
     #[test]
     fn contention_names_the_field_and_the_manager_and_ends_by_itself() {
         let (mut contention, start) = (Contention::default(), Instant::now());
-        let takes = contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
-        let last = start + *takes.last().unwrap();
+        let takeovers = contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
+        let last = start + *takeovers.last().unwrap();
         let contested = contention.contested(last);
         assert_eq!(contested.len(), 1);
         let Contested { key, path, manager, count, .. } = &contested[0];
         assert_eq!((*key, path.as_str(), manager.as_str()), (WEB, IMAGE, "rogue"));
-        assert_eq!(*count as usize, takes.len());
+        assert_eq!(*count as usize, takeovers.len());
 
         let mut now = last;
         while !contention.contested(now).is_empty() {
@@ -331,8 +331,8 @@ mod tests {
     #[test]
     fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
         let (mut contention, start) = (Contention::default(), Instant::now());
-        let takes = contend(&mut contention, start, Duration::from_secs(2), Duration::from_millis(1));
-        let begun = start + *takes.last().unwrap() + Duration::from_secs(1);
+        let takeovers = contend(&mut contention, start, Duration::from_secs(2), Duration::from_millis(1));
+        let begun = start + *takeovers.last().unwrap() + Duration::from_secs(1);
         assert_eq!(contention.paused(1, begun), [WEB]);
         let next = contention.next_pass(begun).unwrap();
         assert!(next > begun + Duration::from_millis(500));
@@ -411,8 +411,8 @@ mod tests {
     #[test]
     fn an_edit_of_the_spec_is_written_at_once() {
         let (mut contention, start) = (Contention::default(), Instant::now());
-        let takes = contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
-        let now = start + *takes.last().unwrap();
+        let takeovers = contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
+        let now = start + *takeovers.last().unwrap();
         assert_eq!(contention.paused(1, now), [WEB]);
         assert!(contention.paused(2, now).is_empty());
         contention.corrected(WEB, 2, [taken(IMAGE, "rogue")], now);

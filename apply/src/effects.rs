@@ -8,7 +8,7 @@ use std::{
 use baton_merge::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement::Field},
-    predict::{Prediction, Taken},
+    predict::{PredictedApply, Taken},
     server::Resource,
     typed::{Duplicates, Typed},
 };
@@ -27,14 +27,14 @@ pub struct Effects {
     /// The fields that are removed. For a list item or a struct that is removed as a whole, only its own path.
     pub removes: Vec<FieldPath>,
     /// The fields that an apply takes over from other managers. For a [`Release`](crate::ownership::Release), see its `managers`.
-    pub takes: Vec<Take>,
+    pub takeovers: Vec<Takeover>,
     /// The fields that the writer no longer owns, and that stay.
     pub releases: Vec<FieldPath>,
 }
 
 /// A field that another manager loses to the writer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Take {
+pub struct Takeover {
     /// The field's path.
     pub path: FieldPath,
     /// The manager that owned it.
@@ -45,15 +45,15 @@ pub struct Take {
     pub new: Option<String>,
 }
 
-impl Take {
+impl Takeover {
     /// Keeps those that the response to a write confirms: the manager owned the field before and doesn't any more. If a schema is
     /// wrong, or the server spells a value in its own way, no manager has lost anything.
-    pub fn retain_confirmed(takes: &mut Vec<Self>, before: &LiveObject, after: &LiveObject) {
-        if takes.is_empty() {
+    pub fn retain_confirmed(takeovers: &mut Vec<Self>, before: &LiveObject, after: &LiveObject) {
+        if takeovers.is_empty() {
             return;
         }
         let arena = Arena::new();
-        let managers = takes.iter().map(|take| take.manager.as_str()).collect();
+        let managers = takeovers.iter().map(|takeover| takeover.manager.as_str()).collect();
         let [before, after] = [before, after].map(|object| object.fields_of_each(&arena, &managers));
         let lost = |(manager, owned): (String, FieldSet<'_>)| {
             let kept = after.get(&manager).copied().unwrap_or_default();
@@ -61,7 +61,8 @@ impl Take {
             (manager, lost.into_iter().map(FieldPath::from).collect())
         };
         let lost: HashMap<String, HashSet<FieldPath>> = before.into_iter().map(lost).collect();
-        takes.retain(|take| lost.get(&take.manager).is_some_and(|lost| lost.contains(&take.path)));
+        takeovers
+            .retain(|takeover| lost.get(&takeover.manager).is_some_and(|lost| lost.contains(&takeover.path)));
     }
 }
 
@@ -80,7 +81,7 @@ impl Effects {
         }
         join(&mut self.sets, later.sets);
         join(&mut self.removes, later.removes);
-        join(&mut self.takes, later.takes);
+        join(&mut self.takeovers, later.takeovers);
         join(&mut self.releases, later.releases);
     }
 
@@ -90,7 +91,7 @@ impl Effects {
         if before.revision() == after.revision() {
             return Self::default();
         }
-        Take::retain_confirmed(&mut self.takes, before, after);
+        Takeover::retain_confirmed(&mut self.takeovers, before, after);
         self
     }
 
@@ -98,7 +99,7 @@ impl Effects {
     /// server doesn't store their values.
     pub(crate) fn of<'a>(
         arena: &'a Arena,
-        prediction: &Prediction<'a>,
+        prediction: &PredictedApply<'a>,
         secrecy: Secrecy,
         [old, new]: [&Finder<'a>; 2],
         unstored: FieldSet<'a>,
@@ -118,7 +119,7 @@ impl Effects {
             (1..elements.len()).find(is_gone).map_or(path, |end| Path::new(&elements[..end]))
         };
         let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);
-        let (mut takes, mut known) = (Vec::new(), HashSet::new());
+        let (mut takeovers, mut known) = (Vec::new(), HashSet::new());
         let mut values = ShownValues::of(secrecy, [old, new]);
         for lost in [&prediction.taken, &prediction.dropped] {
             for (manager, paths) in by_manager(arena, lost, writer) {
@@ -126,7 +127,7 @@ impl Effects {
                     let (path, [old, new]) = values.at(path);
                     // A manager may own it twice, by an apply and by an update.
                     if known.insert((manager, path.clone())) {
-                        takes.push(Take { path, manager: manager.to_owned(), old, new });
+                        takeovers.push(Takeover { path, manager: manager.to_owned(), old, new });
                     }
                 }
             }
@@ -134,7 +135,7 @@ impl Effects {
         Self {
             sets: owned(sets.into_iter().filter(|path| !is_identity(*path))),
             removes: owned(topmost(removed.paths(arena).into_iter().map(gone))),
-            takes,
+            takeovers,
             releases: owned(kept.paths(arena)),
         }
     }
@@ -165,7 +166,7 @@ impl<'o, 'v> ShownValues<'o, 'v> {
 pub(crate) fn unstored_zeros<'a>(
     resource: Resource<'a>,
     arena: &'a Arena,
-    prediction: &Prediction<'a>,
+    prediction: &PredictedApply<'a>,
     [old, new]: [&Finder<'a>; 2],
     release: Release,
 ) -> FieldSet<'a> {

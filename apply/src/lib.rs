@@ -2,11 +2,11 @@
 
 mod applier;
 
+mod comparison;
 pub mod contention;
 mod effects;
 mod error;
 mod find;
-mod forecast;
 pub mod leftovers;
 mod managed_fields;
 mod object;
@@ -15,6 +15,7 @@ pub mod openapi;
 pub mod ownership;
 mod patch;
 mod path;
+mod prediction;
 mod quoted;
 mod repeat;
 mod request;
@@ -24,7 +25,6 @@ mod shown;
 mod spelled;
 pub mod spelling;
 mod stored_form;
-mod verdict;
 mod write;
 
 pub use baton_merge::{
@@ -33,16 +33,16 @@ pub use baton_merge::{
 };
 
 pub use applier::{Applier, Observer, Options};
-pub use effects::{Effects, Take};
+pub use comparison::{Comparison, Difference};
+pub use effects::{Effects, Takeover};
 pub use error::{ApiError, Failure, Misuse, bounded};
-pub use forecast::{Conflict, Conflicts, Forecast, ForecastError, PredictedObject};
 pub use managed_fields::ManagedFieldsEntry;
 pub use object::{LiveObject, Revision};
 pub use obstacle::Obstacle;
 pub use patch::PatchError;
 pub use path::FieldPath;
+pub use prediction::{Conflict, Conflicts, PredictedObject, Prediction, PredictionError};
 pub use request::{Change, Guard, Request, Target};
 pub use schemas::{NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas};
 pub use shown::Secrecy;
-pub use verdict::{Difference, Verdict};
-pub use write::{Effect, Outcome, PreparedWrite, Reason, Tries};
+pub use write::{DryRun, Outcome, PreparedWrite, Reason, Tries};

@@ -14,7 +14,7 @@ use baton_merge::{
 use kube::core::response::StatusCause;
 
 use crate::{
-    ApiError, FieldPath, Forecast, LiveObject, PreparedWrite,
+    ApiError, FieldPath, LiveObject, Prediction, PreparedWrite,
     ownership::name_of_item,
     spelled::{Step, steps},
 };
@@ -38,8 +38,8 @@ impl Obstacle {
     /// for. None where the refusal has nothing to do with them, or doesn't name a field.
     pub fn of(error: &ApiError, write: &PreparedWrite, live: Option<&LiveObject>) -> Vec<Self> {
         let ApiError::Response(status) = error else { return Vec::new() };
-        let object = match &write.forecast {
-            Ok(Forecast::Stored(stored)) => Some(&stored.object),
+        let object = match &write.prediction {
+            Ok(Prediction::Stored(stored)) => Some(&stored.object),
             _ => live,
         };
         let (Some(object), Some(writer), Some(details)) = (object, write.request.manager(), &status.details)

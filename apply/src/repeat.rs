@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use baton_merge::{
     Arena,
     fieldpath::FieldSet,
-    predict::Prediction,
+    predict::PredictedApply,
     server::{Entry, Operation},
     value::Value,
 };
@@ -32,7 +32,7 @@ impl Repeat {
     pub(crate) fn of<'a>(
         arena: &'a Arena,
         live: Value<'a>,
-        prediction: &Prediction<'a>,
+        prediction: &PredictedApply<'a>,
         unstored: FieldSet<'a>,
         writer: &str,
     ) -> Option<Self> {

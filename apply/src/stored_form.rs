@@ -11,7 +11,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement::Field},
-    predict::Prediction,
+    predict::PredictedApply,
     server::{Resource, without_unused_affinity, without_what_the_type_lacks},
     value::{Map, Value},
 };
@@ -25,7 +25,7 @@ pub(crate) fn stored_form<'a>(
     arena: &'a Arena,
     resource: Resource<'_>,
     live: Option<Value<'a>>,
-    prediction: &mut Prediction<'a>,
+    prediction: &mut PredictedApply<'a>,
 ) -> FieldSet<'a> {
     let merged = with_texts_in_metadata(arena, prediction.stored.object);
     prediction.stored.object = merged;

@@ -9,17 +9,17 @@ use baton_merge::server::Certainty;
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Change, Effects, Failure, FieldPath, Forecast, ForecastError, LiveObject, PredictedObject,
-    Request, Schemas, Verdict, leftovers::First,
+    ApiError, Change, Comparison, Effects, Failure, FieldPath, LiveObject, PredictedObject, Prediction,
+    PredictionError, Request, Schemas, leftovers::First,
 };
 
-/// Whether a request is stored.
+/// Whether a request is only tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It is stored.
-    Stored,
-    /// The server does everything but store it.
-    DryRun,
+pub enum DryRun {
+    /// The server stores the result.
+    No,
+    /// The server does everything but store the result.
+    Yes,
 }
 
 /// A request that is ready to be sent, with what it will do.
@@ -28,7 +28,7 @@ pub struct PreparedWrite {
     /// The request, with its guard.
     pub request: Request,
     /// What it will do, or why that can't be predicted.
-    pub forecast: Result<Forecast, ForecastError>,
+    pub prediction: Result<Prediction, PredictionError>,
     /// The fields that this write clears, if it [comes before](Self::comes_before) the requested one.
     pub clears: Vec<FieldPath>,
     /// Whether the server's response can be compared with the prediction: both are about the same object.
@@ -44,9 +44,9 @@ impl PreparedWrite {
 
     /// Whether it needn't be sent: it certainly changes nothing, or only [repeats](crate::PredictedObject::is_repeat) what is there.
     pub fn is_noop(&self) -> bool {
-        match &self.forecast {
-            Ok(Forecast::NoOp) => true,
-            Ok(Forecast::Stored(stored)) => stored.is_repeat,
+        match &self.prediction {
+            Ok(Prediction::NoOp) => true,
+            Ok(Prediction::Stored(stored)) => stored.is_repeat,
             _ => false,
         }
     }
@@ -54,12 +54,12 @@ impl PreparedWrite {
     /// Why it is sent; `None` if it [needn't be](Self::is_noop). For a log, if writes never stop: see [`spelling`](crate::spelling).
     pub fn reason(&self) -> Option<Reason> {
         let because = |what: String| Some(Reason { path: None, what });
-        match &self.forecast {
+        match &self.prediction {
             _ if self.is_noop() => None,
-            Ok(Forecast::Stored(stored)) => Some(stored.reason()),
-            Ok(Forecast::Conflicts(conflicts)) => because(conflicts.to_string()),
-            Ok(Forecast::Refused(message)) => because(message.clone()),
-            Ok(Forecast::NoOp | Forecast::Deleted) => because("it deletes the object".to_owned()),
+            Ok(Prediction::Stored(stored)) => Some(stored.reason()),
+            Ok(Prediction::Conflicts(conflicts)) => because(conflicts.to_string()),
+            Ok(Prediction::Refused(message)) => because(message.clone()),
+            Ok(Prediction::NoOp | Prediction::Deleted) => because("it deletes the object".to_owned()),
             Err(error) => because(error.to_string()),
         }
     }
@@ -85,14 +85,14 @@ impl PredictedObject {
     fn reason(&self) -> Reason {
         let because =
             |path: Option<&FieldPath>, what: &str| Reason { path: path.cloned(), what: what.to_owned() };
-        let Effects { sets, removes, takes, releases } = &self.effects;
+        let Effects { sets, removes, takeovers, releases } = &self.effects;
         let is_respelled = |path: &&FieldPath| self.respelled.contains(path);
         if let Some(set) = sets.iter().find(|path| !is_respelled(path)) {
             because(Some(set), "it is set")
         } else if let Some(removed) = removes.first() {
             because(Some(removed), "it is removed")
-        } else if let Some(take) = takes.iter().find(|take| !is_respelled(&&take.path)) {
-            because(Some(&take.path), &format!("it is taken over from {}", take.manager))
+        } else if let Some(takeover) = takeovers.iter().find(|takeover| !is_respelled(&&takeover.path)) {
+            because(Some(&takeover.path), &format!("it is taken over from {}", takeover.manager))
         } else if let Some(released) = releases.first() {
             because(Some(released), "it is released")
         } else if let Some(path) = self.respelled.first() {
@@ -124,7 +124,7 @@ pub enum Outcome {
         effects: Effects,
         /// How the response compares with the prediction. `None` if the two can't be compared: there was no prediction, other
         /// managers have written since, or there was an object that hadn't been read.
-        verdict: Option<Verdict>,
+        comparison: Option<Comparison>,
     },
     /// It was deleted: by a deletion, or by a patch that removes the last finalizer. The object, if any, lives on for now: a finalizer
     /// keeps it, or it is deleted gracefully.
@@ -213,18 +213,18 @@ impl Schemas {
         tries: Tries,
         now: Timestamp,
     ) -> (PreparedWrite, Option<First>) {
-        let (forecast, first) = match self.forecast_with_first(&request, live, now) {
-            Ok((forecast, first)) => (Ok(forecast), first),
+        let (prediction, first) = match self.predict_with_first(&request, live, now) {
+            Ok((prediction, first)) => (Ok(prediction), first),
             Err(error) => (Err(error), None),
         };
         // A version that the intent names is its author's guard, and stays.
         if let Some(live) =
-            live.filter(|_| forecast.is_ok() && tries.are_guarded() && !request.requires_unchanged())
+            live.filter(|_| prediction.is_ok() && tries.are_guarded() && !request.requires_unchanged())
         {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
-        (PreparedWrite { request, forecast, clears: Vec::new(), is_comparable }, first)
+        (PreparedWrite { request, prediction, clears: Vec::new(), is_comparable }, first)
     }
 
     /// Returns how a write ended, from the server's response: the object afterwards, or `None` if it is gone.
@@ -233,28 +233,28 @@ impl Schemas {
         write: &PreparedWrite,
         live: Option<&LiveObject>,
         response: Result<Option<LiveObject>, ApiError>,
-        effect: Effect,
+        dry_run: DryRun,
     ) -> Outcome {
-        let forecast = write.forecast.as_ref().ok();
-        let comparable = forecast.filter(|_| write.is_comparable);
-        let expected = |error: &ApiError| comparable.is_some_and(|forecast| forecast.expected(error));
+        let prediction = write.prediction.as_ref().ok();
+        let comparable = prediction.filter(|_| write.is_comparable);
+        let expected = |error: &ApiError| comparable.is_some_and(|prediction| prediction.expected(error));
         match response {
             Ok(Some(object)) if !matches!(write.request.change, Change::Delete(_)) => {
-                let verdict = comparable
-                    .and_then(|forecast| self.check(&write.request, forecast, live, &object, effect));
-                let effects = match forecast {
+                let comparison = comparable
+                    .and_then(|prediction| self.check(&write.request, prediction, live, &object, dry_run));
+                let effects = match prediction {
                     // An object that existed and wasn't read: its earlier state is unknown.
-                    Some(Forecast::Stored(stored)) if live.is_some() || verdict.is_some() => {
+                    Some(Prediction::Stored(stored)) if live.is_some() || comparison.is_some() => {
                         stored.effects.clone().confirmed(live, &object)
                     }
                     _ => Effects::default(),
                 };
-                let changed = live.is_none_or(|live| match effect {
-                    Effect::Stored => live.revision() != object.revision(),
+                let changed = live.is_none_or(|live| match dry_run {
+                    DryRun::No => live.revision() != object.revision(),
                     // A dry run returns the version that is stored.
-                    Effect::DryRun => !live.is_same_as(&object),
+                    DryRun::Yes => !live.is_same_as(&object),
                 });
-                Outcome::Stored { object, changed, effects, verdict }
+                Outcome::Stored { object, changed, effects, comparison }
             }
             Ok(left) => Outcome::Deleted(left),
             Err(error) => match error.of_write(&write.request) {

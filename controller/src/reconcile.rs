@@ -257,7 +257,7 @@ async fn report(
         contested,
         is_of_new_spec,
         has_time: is_new || context.is_busy(),
-        matters: !pass.unreported.takes.is_empty() || (contested.is_some() && is_of_new_spec),
+        matters: !pass.unreported.takeovers.is_empty() || (contested.is_some() && is_of_new_spec),
     };
     let wait = context.record(&**workload, |record| {
         let wait = record.status_may_wait(&news, now())?;

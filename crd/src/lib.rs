@@ -36,8 +36,8 @@ pub use service::{
 };
 pub use spec::{Adoption, Mode, Workload, WorkloadSpec};
 pub use status::{
-    ChildState, ChildStatus, DryRun, HandoverPhase, PlannedAction, PlannedChild, PlannedTake,
-    ReplicaOwnership, Takeover, WorkloadStatus,
+    ChildState, ChildStatus, DryRunResult, HandoverPhase, PlannedAction, PlannedChild, PlannedTakeover,
+    ReplicaOwnership, TakeoverStatus, WorkloadStatus,
 };
 pub use template::PodTemplate;
 

@@ -52,7 +52,7 @@ pub struct WorkloadStatus {
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into(), "path".into(), "manager".into()]))]
     #[schemars(length(max = 50))]
-    pub takeovers: Vec<Takeover>,
+    pub takeovers: Vec<TakeoverStatus>,
 
     /// What Baton would do with each child. Only in the modes `Preview` and `Paused`.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
@@ -191,7 +191,7 @@ pub enum ChildState {
 /// A field of a child that Baton took over from another field manager.
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Takeover {
+pub struct TakeoverStatus {
     /// The child's kind, such as `Deployment`.
     pub kind: String,
 
@@ -249,7 +249,7 @@ pub struct PlannedChild {
     /// The fields that Baton would take over from another field manager.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub takes: Vec<PlannedTake>,
+    pub takes: Vec<PlannedTakeover>,
 
     /// The fields that Baton would release, and that stay because another manager owns them.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
@@ -264,7 +264,7 @@ pub struct PlannedChild {
     /// How a server-side dry run of the first of these writes compares with the plan. `Agreed`: the result is as planned.
     /// `Disagreed`: it differs; see `message`. `Rejected`: the API server would reject the write; see `message`. `NotRun`: there is no
     /// write, no schema for a prediction, or no response.
-    pub dry_run: DryRun,
+    pub dry_run: DryRunResult,
 
     /// The reason of the plan, or how the dry run differs from it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -274,7 +274,7 @@ pub struct PlannedChild {
 /// A field that Baton would take over from another field manager.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PlannedTake {
+pub struct PlannedTakeover {
     /// The field's path.
     pub path: String,
 
@@ -284,7 +284,7 @@ pub struct PlannedTake {
 
 /// How a server-side dry run of a write compares with the plan.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
-pub enum DryRun {
+pub enum DryRunResult {
     /// There is nothing to compare: no write, no schema for a prediction, or no response to the dry run.
     #[default]
     NotRun,

@@ -10,7 +10,7 @@ use std::error::Error;
 use baton_merge::{
     Arena, Release,
     fieldpath::Path,
-    predict::{Apply, Prediction},
+    predict::{Apply, PredictedApply},
     schema::kinds::GroupVersionKind,
     server::Resources,
     value::Value,
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints what becomes of each field that changes, or changes its owner.
-fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &Prediction<'a>) {
+fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &PredictedApply<'a>) {
     let comparison = forced.comparison;
     let taken = |path: &Path<'_>| forced.taken.iter().find(|taken| taken.path == *path);
     let changed = comparison.added.union(arena, comparison.modified).union(arena, comparison.removed);
@@ -73,7 +73,7 @@ fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &Prediction<'a>) {
 }
 
 /// Who owns a path after the write.
-fn owners(forced: &Prediction<'_>, path: &Path<'_>) -> String {
+fn owners(forced: &PredictedApply<'_>, path: &Path<'_>) -> String {
     let owners = forced.stored.managed_fields.iter().filter(|entry| entry.fields.contains(path));
     owners.map(|entry| entry.manager).collect::<Vec<_>>().join(", ")
 }

@@ -5,9 +5,9 @@
 //!
 //! - Would this apply change anything, or can I skip it? ([`Resource::is_noop`])
 //! - What will the object and its `managedFields` be? ([`Resource::predict`])
-//! - Who stops me, or whose fields do I take? ([`Prediction::conflicts`], [`Prediction::taken`])
-//! - What disappears because I don't apply it any more? ([`Prediction::released`], [`Prediction::comparison`])
-//! - How certain is the prediction? ([`Prediction::certainty`])
+//! - Who stops me, or whose fields do I take? ([`PredictedApply::conflicts`], [`PredictedApply::taken`])
+//! - What disappears because I don't apply it any more? ([`PredictedApply::released`], [`PredictedApply::comparison`])
+//! - How certain is the prediction? ([`PredictedApply::certainty`])
 //!
 //! ```
 //! use baton_merge::{Arena, Release, predict::Apply, schema::kinds::GroupVersionKind, server::Resources};
@@ -502,11 +502,11 @@
 //! [`Resource::is_noop`]: server::Resource::is_noop
 //! [`Resources`]: server::Resources
 //! [`Certainty`]: server::Certainty
-//! [`Prediction::conflicts`]: predict::Prediction::conflicts
-//! [`Prediction::taken`]: predict::Prediction::taken
-//! [`Prediction::released`]: predict::Prediction::released
-//! [`Prediction::comparison`]: predict::Prediction::comparison
-//! [`Prediction::certainty`]: predict::Prediction::certainty
+//! [`PredictedApply::conflicts`]: predict::PredictedApply::conflicts
+//! [`PredictedApply::taken`]: predict::PredictedApply::taken
+//! [`PredictedApply::released`]: predict::PredictedApply::released
+//! [`PredictedApply::comparison`]: predict::PredictedApply::comparison
+//! [`PredictedApply::certainty`]: predict::PredictedApply::certainty
 
 mod arena;
 pub mod fieldpath;

@@ -1,6 +1,6 @@
 //! What a server-side apply would do, before it is sent.
 //!
-//! The entry point of this crate for appliers: a [`Prediction`] says what becomes of the object and of each manager's
+//! The entry point of this crate for appliers: a [`PredictedApply`] says what becomes of the object and of each manager's
 //! ownership, whose fields are taken over and which are released, and how certain that is. [`Resource::is_noop`] finds
 //! for less that an apply would change nothing.
 
@@ -12,7 +12,7 @@ use crate::{
     Arena, Release,
     fieldpath::{FieldSet, ManyTimes, Path},
     server::{Certainty, Live, ManagerId, Operation, Refusal, Resource, Spelling, Stored, Write},
-    typed::Comparison,
+    typed::ValueComparison,
     updater::Conflict,
     value::{Value, ValueError},
 };
@@ -34,7 +34,7 @@ pub struct Apply<'a> {
 
 /// What an apply leads to.
 #[derive(Clone, Debug)]
-pub struct Prediction<'a> {
+pub struct PredictedApply<'a> {
     /// The object and its `managedFields` afterwards. Where the apply is refused, as they are.
     pub stored: Stored<'a>,
     /// Whether anything is stored: if not, the object keeps its `resourceVersion`.
@@ -42,7 +42,7 @@ pub struct Prediction<'a> {
     /// Why the apply is refused; empty where it isn't.
     pub conflicts: Conflicts<'a>,
     /// What becomes different in the object, but for its `managedFields`.
-    pub comparison: Comparison<'a>,
+    pub comparison: ValueComparison<'a>,
     /// What others owned and the applier owns alone afterwards, in the order of the managers.
     pub taken: Vec<Taken<'a>>,
     /// What others owned and is gone, such as a field in a list item that the applier doesn't apply any more.
@@ -195,7 +195,7 @@ impl<'a> Resource<'a> {
         live: Option<&'a serde_json::Value>,
         intent: &'a serde_json::Value,
         apply: Apply<'a>,
-    ) -> Result<Prediction<'a>, PredictError> {
+    ) -> Result<PredictedApply<'a>, PredictError> {
         let read =
             |what, json| Value::from_json(arena, json).map_err(|source| PredictError::Value { what, source });
         let live = live.map(|live| read("live object", live)).transpose()?;
@@ -212,7 +212,7 @@ impl<'a> Resource<'a> {
         live: Option<Value<'a>>,
         intent: Value<'a>,
         apply: Apply<'a>,
-    ) -> Result<Prediction<'a>, PredictError> {
+    ) -> Result<PredictedApply<'a>, PredictError> {
         let write = Write {
             manager: apply.manager,
             subresource: apply.subresource,
@@ -240,14 +240,14 @@ impl<'a> Resource<'a> {
         live: Option<Live<'a>>,
         conflicts: Conflicts<'a>,
         apply: Apply<'a>,
-    ) -> Prediction<'a> {
+    ) -> PredictedApply<'a> {
         let stored = self.unchanged(arena, live, apply.release);
-        Prediction {
+        PredictedApply {
             certainty: stored.certainty,
             stored,
             changed: false,
             conflicts,
-            comparison: Comparison::default(),
+            comparison: ValueComparison::default(),
             taken: Vec::new(),
             dropped: Vec::new(),
             released: FieldSet::default(),
@@ -260,7 +260,7 @@ impl<'a> Resource<'a> {
         live: Option<Live<'a>>,
         stored: Stored<'a>,
         apply: Apply<'a>,
-    ) -> Prediction<'a> {
+    ) -> PredictedApply<'a> {
         let applier =
             ManagerId::of_writer(apply.manager, Operation::Apply, self.api_version(), apply.subresource);
         let mut after: Vec<_> =
@@ -289,9 +289,9 @@ impl<'a> Resource<'a> {
         let comparison = if stored.changed {
             self.compare(arena, live, &stored, apply.release)
         } else {
-            Comparison::default()
+            ValueComparison::default()
         };
-        Prediction {
+        PredictedApply {
             changed: stored.changed,
             certainty: stored.certainty,
             conflicts: Conflicts::default(),

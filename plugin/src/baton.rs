@@ -24,7 +24,7 @@ pub(crate) struct PlannedChild {
     #[serde(default, skip_serializing)]
     pub(crate) sets: Vec<String>,
     #[serde(default, skip_serializing)]
-    pub(crate) takes: Vec<PlannedTake>,
+    pub(crate) takes: Vec<PlannedTakeover>,
     #[serde(default, skip_serializing)]
     pub(crate) releases: Vec<String>,
     #[serde(default, skip_serializing)]
@@ -37,7 +37,7 @@ pub(crate) struct PlannedChild {
 
 /// A field that Baton would take from another manager.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct PlannedTake {
+pub(crate) struct PlannedTakeover {
     pub(crate) path: String,
     pub(crate) manager: String,
 }

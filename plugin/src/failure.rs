@@ -2,7 +2,7 @@
 
 use std::{error::Error, io};
 
-use baton_apply::{ForecastError, ownership::IntentError};
+use baton_apply::{PredictionError, ownership::IntentError};
 
 use crate::{cluster::ClusterError, intents::OfflineError, manifest::ManifestError, path::PathError};
 
@@ -23,7 +23,7 @@ pub enum Failure {
     Path(#[from] PathError),
     /// Nothing can be predicted.
     #[error("can't predict the write")]
-    Forecast(#[from] ForecastError),
+    Prediction(#[from] PredictionError),
     /// A manager's intent can't be made.
     #[error("can't read what the manager applies")]
     Intent(#[from] IntentError),

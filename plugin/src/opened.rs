@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::{
-    ApiError, Certainty, Change, Forecast, LiveObject, ManagedFieldsEntry, Outcome, Request, Target,
+    ApiError, Certainty, Change, LiveObject, ManagedFieldsEntry, Outcome, Prediction, Request, Target,
     ownership::{IntentError, LAST_APPLIED, applied_fields, fields_without_value, reown},
 };
 use baton_merge::{
@@ -21,7 +21,7 @@ use crate::{
     owners::{Move, Owners, moves, moves_table},
     path::{FieldQuery, check_droppable, is_within},
     view::{self, BOLD, CYAN, ChangeKind, OutputArgs, Secrecy, shown},
-    write::{DryRun, Writer, Written, WrittenReport, guard},
+    write::{DryRunStrategy, Writer, Written, WrittenReport, guard},
 };
 
 /// An object that was read from a cluster.
@@ -67,7 +67,7 @@ impl Opened {
     }
 
     /// Writes to it, each for the object that the one before leaves.
-    pub(crate) fn steps(&self, dry_run: DryRun) -> Steps<'_> {
+    pub(crate) fn steps(&self, dry_run: DryRunStrategy) -> Steps<'_> {
         Steps { opened: self, dry_run, live: self.live.clone(), done: Vec::new(), exit: Exit::Done }
     }
 
@@ -129,7 +129,7 @@ impl Opened {
         live: &LiveObject,
         manager: &str,
         (query, path): (&FieldQuery, &str),
-        dry_run: DryRun,
+        dry_run: DryRunStrategy,
     ) -> Result<Vec<view::Change>, Failure> {
         let request = async |live: Option<&LiveObject>| {
             self.apply_without(live.ok_or_else(|| self.is_gone())?, manager, query)
@@ -142,8 +142,8 @@ impl Opened {
             Some(_) => self.writer.predict(written.write.request.clone(), Some(live)).changes(),
         };
         let mut lost = lost(changes);
-        let is_uncertain = match (&written.outcome, &written.write.forecast) {
-            (None, Ok(Forecast::Stored(stored))) => matches!(stored.certainty, Certainty::Unknown(_)),
+        let is_uncertain = match (&written.outcome, &written.write.prediction) {
+            (None, Ok(Prediction::Stored(stored))) => matches!(stored.certainty, Certainty::Unknown(_)),
             _ => false,
         };
         lost.retain(|lost| {
@@ -349,7 +349,7 @@ fn ownable<'a>(owners: &Owners<'a>, query: &FieldQuery) -> Result<Path<'a>, Fail
 /// Writes to an object that follow each other.
 pub(crate) struct Steps<'o> {
     opened: &'o Opened,
-    dry_run: DryRun,
+    dry_run: DryRunStrategy,
     /// The object after the last one.
     pub(crate) live: LiveObject,
     done: Vec<Step>,
@@ -427,9 +427,9 @@ impl Steps<'_> {
     }
 
     /// How far the next write goes. The server tries each write alone, so that it doesn't see those before.
-    pub(crate) fn next_dry_run(&self) -> DryRun {
+    pub(crate) fn next_dry_run(&self) -> DryRunStrategy {
         match self.dry_run {
-            DryRun::Server if !self.done.is_empty() => DryRun::Client,
+            DryRunStrategy::Server if !self.done.is_empty() => DryRunStrategy::Client,
             dry_run => dry_run,
         }
     }
@@ -476,13 +476,13 @@ fn lost(mut changes: Vec<view::Change>) -> Vec<view::Change> {
 /// The object that a write leaves, or would leave.
 fn after(written: Written) -> Result<Option<LiveObject>, Failure> {
     let Written { before, write, outcome, .. } = written;
-    match (outcome, write.forecast) {
+    match (outcome, write.prediction) {
         (Some(Outcome::Stored { object, .. }), _) => Ok(Some(object)),
-        (None, Ok(Forecast::Stored(stored))) => {
+        (None, Ok(Prediction::Stored(stored))) => {
             let returned = stored.returned(before.as_ref());
             Ok(Some(returned.map_err(|error| Failure::Format("an object", error.into()))?))
         }
-        (None | Some(Outcome::Skipped), Ok(Forecast::NoOp)) => Ok(before),
+        (None | Some(Outcome::Skipped), Ok(Prediction::NoOp)) => Ok(before),
         _ => Ok(None),
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use baton_apply::{
-    ApiError, Applier, Effect, Forecast, Guard, LiveObject, Obstacle, Outcome, PreparedWrite, Request,
-    Schemas, Tries, Verdict, ownership::LAST_APPLIED, spelling::Types,
+    ApiError, Applier, Comparison, DryRun, Guard, LiveObject, Obstacle, Outcome, Prediction, PreparedWrite,
+    Request, Schemas, Tries, ownership::LAST_APPLIED, spelling::Types,
 };
 use baton_merge::server::Certainty;
 use clap::{Args, builder::TypedValueParser};
@@ -22,7 +22,7 @@ use crate::{
 
 /// How far a write goes, by kubectl's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DryRun {
+pub(crate) enum DryRunStrategy {
     /// It is stored.
     None,
     /// It is predicted here, and not sent.
@@ -40,7 +40,7 @@ const DEPRECATED: &str = "Boolean values for --dry-run are deprecated and will b
                           Must be \"none\", \"server\", or \"client\".";
 
 impl TypedValueParser for DryRunParser {
-    type Value = (DryRun, bool);
+    type Value = (DryRunStrategy, bool);
 
     fn parse_ref(
         &self,
@@ -49,12 +49,12 @@ impl TypedValueParser for DryRunParser {
         value: &std::ffi::OsStr,
     ) -> Result<Self::Value, clap::Error> {
         match value.to_string_lossy().as_ref() {
-            "none" => Ok((DryRun::None, false)),
-            "client" => Ok((DryRun::Client, false)),
-            "server" => Ok((DryRun::Server, false)),
+            "none" => Ok((DryRunStrategy::None, false)),
+            "client" => Ok((DryRunStrategy::Client, false)),
+            "server" => Ok((DryRunStrategy::Server, false)),
             // As Go's ParseBool reads them.
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok((DryRun::Client, true)),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok((DryRun::None, true)),
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok((DryRunStrategy::Client, true)),
+            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok((DryRunStrategy::None, true)),
             other => Err(clap::Error::raw(
                 clap::error::ErrorKind::InvalidValue,
                 format!("Invalid dry-run value ({other}). Must be \"none\", \"server\", or \"client\".\n"),
@@ -82,10 +82,10 @@ pub(crate) struct DryRunArgs {
         hide_possible_values = true,
         hide_default_value = true
     )]
-    dry_run: (DryRun, bool),
+    dry_run: (DryRunStrategy, bool),
 }
 
-impl DryRun {
+impl DryRunStrategy {
     fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -97,7 +97,7 @@ impl DryRun {
 
 impl DryRunArgs {
     /// How far the write goes. Warns of a boolean.
-    pub(crate) fn get(self, terminal: &mut Terminal) -> io::Result<DryRun> {
+    pub(crate) fn get(self, terminal: &mut Terminal) -> io::Result<DryRunStrategy> {
         let (dry_run, is_boolean) = self.dry_run;
         if is_boolean {
             writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {DEPRECATED}")?;
@@ -145,13 +145,14 @@ impl Writer {
     pub(crate) async fn try_out(
         &self,
         before: Option<LiveObject>,
-        asked: DryRun,
+        asked: DryRunStrategy,
         mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, Failure>,
     ) -> Result<Written, Failure> {
-        let dry_run = if asked == DryRun::Client { DryRun::Client } else { DryRun::Server };
+        let dry_run =
+            if asked == DryRunStrategy::Client { DryRunStrategy::Client } else { DryRunStrategy::Server };
         match self.write(before.clone(), dry_run, &mut request).await {
             Err(Failure::Cluster(ClusterError::Forbidden { .. })) => {
-                self.write(before, DryRun::Client, request).await
+                self.write(before, DryRunStrategy::Client, request).await
             }
             written => written,
         }
@@ -162,20 +163,21 @@ impl Writer {
     pub(crate) async fn write(
         &self,
         mut before: Option<LiveObject>,
-        dry_run: DryRun,
+        dry_run: DryRunStrategy,
         mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, Failure>,
     ) -> Result<Written, Failure> {
         let mut tries = Tries::default();
         loop {
             let made = request(before.as_ref()).await?;
             let target = made.target.clone();
-            let (Some((applier, connection)), true) = (&self.applier, dry_run != DryRun::Client) else {
+            let (Some((applier, connection)), true) = (&self.applier, dry_run != DryRunStrategy::Client)
+            else {
                 return Ok(self.predict(made, before.as_ref()));
             };
             let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
-            let effect = if dry_run == DryRun::Server { Effect::DryRun } else { Effect::Stored };
-            let response = applier.send(&write.request, effect).await;
-            let outcome = self.schemas.settle(&write, before.as_ref(), response, effect);
+            let dry_run = if dry_run == DryRunStrategy::Server { DryRun::Yes } else { DryRun::No };
+            let response = applier.send(&write.request, dry_run).await;
+            let outcome = self.schemas.settle(&write, before.as_ref(), response, dry_run);
             match outcome {
                 Outcome::Stale { ref error, expected: false }
                     if tries.are_guarded() && !error.is_ownership_conflict() =>
@@ -190,8 +192,8 @@ impl Writer {
                     return Err(connection.failed(format!("write {}", name_of(&target)), error).into());
                 }
                 outcome => {
-                    let write = match write.forecast {
-                        Ok(Forecast::Conflicts(_)) => {
+                    let write = match write.prediction {
+                        Ok(Prediction::Conflicts(_)) => {
                             self.schemas.as_stored(write, before.as_ref(), &self.types)
                         }
                         _ => write,
@@ -257,7 +259,7 @@ pub(crate) struct WrittenReport {
 
 impl WrittenReport {
     /// Of a write that couldn't be tried.
-    pub(crate) fn failed(object: String, dry_run: DryRun, message: String) -> Self {
+    pub(crate) fn failed(object: String, dry_run: DryRunStrategy, message: String) -> Self {
         Self {
             object,
             result: "refused",
@@ -275,10 +277,10 @@ impl WrittenReport {
 impl Written {
     /// The object afterwards, as the server returned it, or else as it is predicted; none if the write is refused.
     pub(crate) fn after(&self) -> Option<&LiveObject> {
-        match (&self.outcome, &self.write.forecast) {
+        match (&self.outcome, &self.write.prediction) {
             (Some(Outcome::Stored { object, .. }), _) => Some(object),
-            (None, Ok(Forecast::Stored(stored))) => Some(&stored.object),
-            (None, Ok(Forecast::NoOp)) => self.before.as_ref(),
+            (None, Ok(Prediction::Stored(stored))) => Some(&stored.object),
+            (None, Ok(Prediction::NoOp)) => self.before.as_ref(),
             _ => None,
         }
     }
@@ -286,17 +288,17 @@ impl Written {
     /// What it does to single fields.
     pub(crate) fn changes(&self) -> Vec<Change> {
         let change = self.changing();
-        match (&self.outcome, &self.write.forecast) {
+        match (&self.outcome, &self.write.prediction) {
             (Some(Outcome::Stored { changed: false, .. }), _) => Vec::new(),
             // A dry run confirms no effects, but shows the object.
-            (Some(Outcome::Stored { object, .. }), Ok(Forecast::Stored(stored)))
+            (Some(Outcome::Stored { object, .. }), Ok(Prediction::Stored(stored)))
                 if self.is_unstored(object) =>
             {
                 change.rows(&stored.effects, object)
             }
             (Some(Outcome::Stored { object, effects, .. }), _) => change.rows(effects, object),
-            (_, Ok(Forecast::Conflicts(conflicts))) => Change::conflicts(conflicts),
-            (None, Ok(Forecast::Stored(stored))) => change.rows(&stored.effects, &stored.object),
+            (_, Ok(Prediction::Conflicts(conflicts))) => Change::conflicts(conflicts),
+            (None, Ok(Prediction::Stored(stored))) => change.rows(&stored.effects, &stored.object),
             _ => Vec::new(),
         }
     }
@@ -312,15 +314,15 @@ impl Written {
     }
 
     /// What became of it, for programs.
-    pub(crate) fn report(&self, dry_run: DryRun) -> WrittenReport {
+    pub(crate) fn report(&self, dry_run: DryRunStrategy) -> WrittenReport {
         let (mut prediction, mut differences) = (None, Vec::new());
         let (result, message) = match &self.outcome {
-            Some(Outcome::Stored { changed, verdict, .. }) => {
-                match verdict {
-                    Some(Verdict::Match) => prediction = Some("agreed"),
-                    Some(Verdict::ModuloDefaulting) => prediction = Some("filledIn"),
-                    Some(Verdict::Unknown(_)) => prediction = Some("uncertain"),
-                    Some(Verdict::Mismatch(found)) => {
+            Some(Outcome::Stored { changed, comparison, .. }) => {
+                match comparison {
+                    Some(Comparison::Match) => prediction = Some("agreed"),
+                    Some(Comparison::ModuloDefaulting) => prediction = Some("filledIn"),
+                    Some(Comparison::Unknown(_)) => prediction = Some("uncertain"),
+                    Some(Comparison::Mismatch(found)) => {
                         prediction = Some("differs");
                         differences = found.iter().map(ToString::to_string).collect();
                     }
@@ -350,8 +352,8 @@ impl Written {
         };
         let changes = self.changes();
         let sets_values = |change: &Change| !matches!(change.kind, ChangeKind::Shared | ChangeKind::Released);
-        let certainty = match (&self.outcome, &self.write.forecast) {
-            (None, Ok(Forecast::Stored(stored))) => match stored.certainty {
+        let certainty = match (&self.outcome, &self.write.prediction) {
+            (None, Ok(Prediction::Stored(stored))) => match stored.certainty {
                 Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
                     Some(format!("uncertain: {reason}"))
                 }
@@ -382,12 +384,12 @@ impl Written {
     }
 
     fn predicted_result(&self) -> (&'static str, Option<String>) {
-        match &self.write.forecast {
-            Ok(Forecast::NoOp | Forecast::Deleted) => ("unchanged", None),
-            Ok(Forecast::Stored(_)) if self.before.is_none() => ("created", None),
-            Ok(Forecast::Stored(stored)) => (if stored.changed { "changed" } else { "unchanged" }, None),
-            Ok(Forecast::Conflicts(conflicts)) => ("conflict", Some(conflicts.to_string())),
-            Ok(Forecast::Refused(message)) => ("refused", Some(message.clone())),
+        match &self.write.prediction {
+            Ok(Prediction::NoOp | Prediction::Deleted) => ("unchanged", None),
+            Ok(Prediction::Stored(_)) if self.before.is_none() => ("created", None),
+            Ok(Prediction::Stored(stored)) => (if stored.changed { "changed" } else { "unchanged" }, None),
+            Ok(Prediction::Conflicts(conflicts)) => ("conflict", Some(conflicts.to_string())),
+            Ok(Prediction::Refused(message)) => ("refused", Some(message.clone())),
             Err(error) => ("unknown", Some(error.to_string())),
         }
     }

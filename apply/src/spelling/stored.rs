@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Place, Speller, Types, minimal_intent, required::missing};
 use crate::{
-    ApiError, Arena, Change, FieldPath, Forecast, LiveObject, ManagedFieldsEntry, Obstacle, PreparedWrite,
+    ApiError, Arena, Change, FieldPath, LiveObject, ManagedFieldsEntry, Obstacle, Prediction, PreparedWrite,
     Request, Schemas, Target, fieldpath::Path, find::Finder,
 };
 
@@ -17,7 +17,7 @@ const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 impl Schemas {
     /// A predicted apply as the server would store it. Quantities are canonical, and what the server doesn't store isn't in the object: an
     /// apply in another spelling doesn't [change](crate::PredictedObject::changed) anything. One that leaves out a field which the server
-    /// requires is [refused](Forecast::Refused).
+    /// requires is [refused](Prediction::Refused).
     ///
     /// It is for showing what an apply does. For sending, spell the intent with [`minimal_intent`](super::minimal_intent).
     #[must_use]
@@ -35,9 +35,9 @@ impl Schemas {
             return write;
         };
         let is_custom = resource.is_custom();
-        let predicted = match &mut write.forecast {
-            Ok(Forecast::Stored(predicted)) => predicted,
-            Ok(Forecast::Conflicts(conflicts)) if !is_custom => {
+        let predicted = match &mut write.prediction {
+            Ok(Prediction::Stored(predicted)) => predicted,
+            Ok(Prediction::Conflicts(conflicts)) if !is_custom => {
                 let respelled = live.and_then(|live| self.respelled(target, live, body, types));
                 for conflict in &mut conflicts.fields {
                     conflict.is_respelled = respelled.iter().flatten().any(|path| *path == conflict.path);
@@ -62,7 +62,7 @@ impl Schemas {
         if !lacking.is_empty() {
             let error = refusal(&write.request.target, &lacking);
             let message = Obstacle::explain(error.to_string(), &error, &write, live);
-            write.forecast = Ok(Forecast::Refused(message));
+            write.prediction = Ok(Prediction::Refused(message));
         }
         write
     }
@@ -185,7 +185,7 @@ mod tests {
             &KIND
         }
 
-        fn forecast(&self, live: Option<&LiveObject>, manager: &'static str, intent: &Value) -> Forecast {
+        fn predict(&self, live: Option<&LiveObject>, manager: &'static str, intent: &Value) -> Prediction {
             let Self(resource, schemas, types) = self;
             let mut intent = intent.clone();
             intent["apiVersion"] = resource.api_version.as_str().into();
@@ -200,7 +200,7 @@ mod tests {
             );
             let now = Timestamp::from_second(1_767_323_045).unwrap();
             let write = schemas.prepare_itself(request, live, Tries::default(), now);
-            schemas.as_stored(write, live, types).forecast.unwrap()
+            schemas.as_stored(write, live, types).prediction.unwrap()
         }
 
         fn stored(
@@ -209,8 +209,8 @@ mod tests {
             manager: &'static str,
             intent: &Value,
         ) -> PredictedObject {
-            match self.forecast(live, manager, intent) {
-                Forecast::Stored(stored) => *stored,
+            match self.predict(live, manager, intent) {
+                Prediction::Stored(stored) => *stored,
                 other => panic!("{other:?}"),
             }
         }
@@ -252,8 +252,8 @@ mod tests {
         let kind = Kind::deployments();
         let live = kind.applied(None, "me", &deployment(&json!("1"), &json!({})));
         for (cpu, expected) in [("1000m", true), ("2", false)] {
-            let Forecast::Conflicts(conflicts) =
-                kind.forecast(Some(&live), "other", &deployment(&json!(cpu), &json!({})))
+            let Prediction::Conflicts(conflicts) =
+                kind.predict(Some(&live), "other", &deployment(&json!(cpu), &json!({})))
             else {
                 panic!("another spelling is another value to the merge")
             };
@@ -279,7 +279,7 @@ mod tests {
             json["metadata"]["managedFields"].as_array_mut().unwrap().push(entry);
             LiveObject::from_json(json).unwrap()
         };
-        let Forecast::Refused(message) = kind.forecast(Some(&live), "me", &containers(json!([own]))) else {
+        let Prediction::Refused(message) = kind.predict(Some(&live), "me", &containers(json!([own]))) else {
             panic!("the container stays without an image")
         };
         assert_eq!(
@@ -287,7 +287,7 @@ mod tests {
             "Deployment.apps \"web\" is invalid: spec.template.spec.containers[1].image: Required value, unless a webhook sets it. Fields of other \
              managers are in the way: .spec.template.spec.containers[name=\"helper\"], owned by legacy"
         );
-        let Forecast::Refused(message) = kind.forecast(None, "me", &containers(json!([{"image": "app:1"}])))
+        let Prediction::Refused(message) = kind.predict(None, "me", &containers(json!([{"image": "app:1"}])))
         else {
             panic!("the container has no name")
         };
@@ -310,8 +310,8 @@ mod tests {
         let kind = Kind::of(resource, &document);
         let live = kind.applied(None, "me", &json!({"spec": {"size": 0, "tags": []}}));
         assert_eq!(live.get(&["spec"]), Some(&json!({"size": 0, "tags": []})));
-        let lacking = kind.forecast(Some(&live), "me", &json!({"spec": {"tags": ["a"]}}));
-        let Forecast::Refused(message) = lacking else { panic!("{lacking:?}") };
+        let lacking = kind.predict(Some(&live), "me", &json!({"spec": {"tags": ["a"]}}));
+        let Prediction::Refused(message) = lacking else { panic!("{lacking:?}") };
         assert_eq!(
             message,
             "Thing.example.org \"web\" is invalid: spec.size: Required value, unless a webhook sets it"

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use baton_apply::{
-    Forecast, Guard, LiveObject, Request, Schemas, Target,
+    Guard, LiveObject, Prediction, Request, Schemas, Target,
     openapi::{document_path, united},
 };
 use baton_merge::{Release, server::Resources};
@@ -105,9 +105,9 @@ pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
 
 /// The predicted response to a request, from a server that fills in nothing.
 pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -> LiveObject {
-    match schemas().forecast(request, before, at).unwrap() {
-        Forecast::NoOp => before.unwrap().clone(),
-        Forecast::Stored(stored) => stored.returned(before).unwrap(),
+    match schemas().predict(request, before, at).unwrap() {
+        Prediction::NoOp => before.unwrap().clone(),
+        Prediction::Stored(stored) => stored.returned(before).unwrap(),
         other => panic!("{other:?} stores nothing"),
     }
 }

@@ -1,7 +1,7 @@
 //! Defaults that contradict an apply are claimed first, and removed by the apply.
 
 use crate::common::{but, deployment, deployments, forced, now, object, response, schemas, stored};
-use baton_apply::{Change, FieldPath, Forecast, Guard, LiveObject, Request, Tries};
+use baton_apply::{Change, FieldPath, Guard, LiveObject, Prediction, Request, Tries};
 use serde_json::{Value, json};
 
 /// The paths that are claimed before an intent is applied, by `baton`.
@@ -166,6 +166,6 @@ fn a_claim_of_an_unforced_apply_is_valid_only_for_the_object_that_was_read() {
     let write = schemas().prepare(request, Some(&live), Tries::default(), now());
     assert!(write.comes_before());
     let newer = but(&live, |object| object["metadata"]["resourceVersion"] = "43".into());
-    assert!(schemas().forecast(&write.request, Some(&newer), now()).is_err(), "the patch tests the version");
-    assert!(matches!(write.forecast, Ok(Forecast::Stored(_))));
+    assert!(schemas().predict(&write.request, Some(&newer), now()).is_err(), "the patch tests the version");
+    assert!(matches!(write.prediction, Ok(Prediction::Stored(_))));
 }

@@ -2,8 +2,8 @@
 
 use crate::common::{MANAGER, deployments, now, schemas};
 use baton_apply::{
-    Effect, Effects, FieldPath, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request, Target, Tries,
-    Verdict,
+    Comparison, DryRun, Effects, FieldPath, Guard, LiveObject, Outcome, Prediction, PreparedWrite, Request,
+    Target, Tries,
     ownership::{Migration, hand_over, owners},
 };
 use baton_merge::fieldpath::{Path, PathElement::Field};
@@ -57,10 +57,14 @@ fn prepared(live: &LiveObject, annotations: &Map<String, Value>, spec: &Value, f
 
 /// The effects of a write that the server stores as predicted.
 fn confirmed(write: &PreparedWrite, live: &LiveObject) -> Effects {
-    let Ok(Forecast::Stored(stored)) = &write.forecast else { panic!("{:?}", write.forecast) };
+    let Ok(Prediction::Stored(stored)) = &write.prediction else { panic!("{:?}", write.prediction) };
     let response = stored.clone().returned(Some(live)).unwrap();
-    match schemas().settle(write, Some(live), Ok(Some(response)), Effect::Stored) {
-        Outcome::Stored { effects, verdict: Some(Verdict::Match | Verdict::ModuloDefaulting), .. } => effects,
+    match schemas().settle(write, Some(live), Ok(Some(response)), DryRun::No) {
+        Outcome::Stored {
+            effects,
+            comparison: Some(Comparison::Match | Comparison::ModuloDefaulting),
+            ..
+        } => effects,
         other => panic!("{other:?}"),
     }
 }
@@ -70,8 +74,8 @@ fn twenty_thousand_fields_are_taken_over_and_confirmed() {
     const COUNT: usize = 20_000;
     let live = live(&annotations(COUNT, "2"), &json!({}), &[of_annotations("x", "Update", 0..COUNT)]);
     let effects = confirmed(&prepared(&live, &annotations(COUNT, "1"), &json!({}), true), &live);
-    assert_eq!((effects.takes.len(), effects.sets.len()), (COUNT, COUNT));
-    let last = &effects.takes[COUNT - 1];
+    assert_eq!((effects.takeovers.len(), effects.sets.len()), (COUNT, COUNT));
+    let last = &effects.takeovers[COUNT - 1];
     assert_eq!((last.path.as_str(), last.manager.as_str()), (".metadata.annotations.k19999", "x"));
     assert_eq!((last.old.as_deref(), last.new.as_deref()), (Some("\"2\""), Some("\"1\"")));
 
@@ -86,7 +90,7 @@ fn fields_are_taken_over_from_ten_thousand_managers() {
     let entries: Vec<Value> = (0..COUNT).map(|at| of_annotations(&manager(at), "Apply", [at])).collect();
     let live = live(&annotations(COUNT, "2"), &json!({}), &entries);
     let effects = confirmed(&prepared(&live, &annotations(COUNT, "1"), &json!({}), true), &live);
-    let taken = effects.takes.iter().map(|take| take.manager.clone());
+    let taken = effects.takeovers.iter().map(|takeover| takeover.manager.clone());
     assert!(taken.eq((0..COUNT).map(manager)), "each manager loses one field");
 }
 
@@ -107,7 +111,7 @@ fn five_thousand_conflicts_are_one_message() {
     let entries: Vec<Value> = (0..COUNT).map(|at| of_annotations(&manager(at), "Apply", [at])).collect();
     let live = live(&annotations(COUNT, "2"), &json!({}), &entries);
     let write = prepared(&live, &annotations(COUNT, "1"), &json!({}), false);
-    let Ok(Forecast::Conflicts(conflicts)) = &write.forecast else { panic!("{:?}", write.forecast) };
+    let Ok(Prediction::Conflicts(conflicts)) = &write.prediction else { panic!("{:?}", write.prediction) };
     assert_eq!(conflicts.fields.len(), COUNT);
     let message = conflicts.to_string();
     let begin = "Apply failed with 5000 conflicts: conflicts with \"m00000\":\n- .metadata.annotations.k00000\nconflicts";
@@ -120,7 +124,7 @@ fn twenty_thousand_fields_are_removed() {
     const COUNT: usize = 20_000;
     let live = live(&annotations(COUNT, "1"), &json!({}), &[of_annotations(MANAGER, "Apply", 0..COUNT)]);
     let effects = confirmed(&prepared(&live, &annotations(1, "1"), &json!({}), true), &live);
-    assert_eq!((effects.removes.len(), effects.takes.len()), (COUNT - 1, 0));
+    assert_eq!((effects.removes.len(), effects.takeovers.len()), (COUNT - 1, 0));
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn the_items_of_a_list_of_ten_thousand_are_taken_over() {
     let entry = entry("x", "Update", &json!({"f:spec": {"f:template": {"f:spec": {"f:containers": app}}}}));
     let live = live(&annotations(1, "1"), &pod("2"), &[entry]);
     let effects = confirmed(&prepared(&live, &annotations(1, "1"), &pod("1"), true), &live);
-    assert_eq!(effects.takes.len(), COUNT);
+    assert_eq!(effects.takeovers.len(), COUNT);
 }
 
 const REPLICAS: Path<'static> = Path::new(&[Field("spec"), Field("replicas")]);
@@ -185,5 +189,5 @@ fn an_apply_beside_an_entry_nested_two_hundred_deep_is_predicted() {
     // Nobody can read the deepest ones: such an apply is sent without a prediction.
     let live = with_deep_entry(5_000);
     let write = prepared(&live, &annotations(1, "2"), &json!({}), true);
-    assert!(write.forecast.is_err() && !write.is_noop());
+    assert!(write.prediction.is_err() && !write.is_noop());
 }

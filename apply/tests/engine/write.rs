@@ -4,8 +4,8 @@ use crate::common::{
     apply, but, deployment, deployments, forced, now, object, response, schemas, stored, target,
 };
 use baton_apply::{
-    ApiError, Change, Effect, Effects, FieldPath, Forecast, Guard, LiveObject, Outcome, PreparedWrite,
-    Request, Take, Tries, Verdict,
+    ApiError, Change, Comparison, DryRun, Effects, FieldPath, Guard, LiveObject, Outcome, Prediction,
+    PreparedWrite, Request, Takeover, Tries,
 };
 use jiff::ToSpan;
 use kube::core::Status;
@@ -45,13 +45,13 @@ impl Written {
         Self::new(forced(&deployment(container)), None)
     }
 
-    fn settled(&self, response: Result<Option<LiveObject>, ApiError>, effect: Effect) -> Outcome {
-        schemas().settle(&self.write, self.base.as_ref(), response, effect)
+    fn settled(&self, response: Result<Option<LiveObject>, ApiError>, dry_run: DryRun) -> Outcome {
+        schemas().settle(&self.write, self.base.as_ref(), response, dry_run)
     }
 
-    /// The verdict about a response that differs by this.
-    fn verdict(&self, change: impl FnOnce(&mut Value)) -> Option<Verdict> {
-        verdict_of(self.settled(Ok(Some(but(&self.response, change))), Effect::Stored))
+    /// The comparison about a response that differs by this.
+    fn comparison(&self, change: impl FnOnce(&mut Value)) -> Option<Comparison> {
+        comparison_of(self.settled(Ok(Some(but(&self.response, change))), DryRun::No))
     }
 }
 
@@ -64,9 +64,9 @@ fn of_seen(request: Request, live: Option<&LiveObject>) -> Request {
     Request::apply(request.target.clone(), body.clone(), manager.clone(), *force, &guard)
 }
 
-fn verdict_of(outcome: Outcome) -> Option<Verdict> {
-    let Outcome::Stored { verdict, .. } = outcome else { panic!("{outcome:?} stores nothing") };
-    verdict
+fn comparison_of(outcome: Outcome) -> Option<Comparison> {
+    let Outcome::Stored { comparison, .. } = outcome else { panic!("{outcome:?} stores nothing") };
+    comparison
 }
 
 fn failure(code: u16, cause: Option<&str>) -> ApiError {
@@ -80,72 +80,75 @@ fn container(object: &mut Value) -> &mut Value {
 }
 
 /// The places where the response differs.
-fn places(verdict: Option<Verdict>) -> Vec<String> {
-    let Some(Verdict::Mismatch(differences)) = verdict else { panic!("{verdict:?} isn't a mismatch") };
+fn places(comparison: Option<Comparison>) -> Vec<String> {
+    let Some(Comparison::Mismatch(differences)) = comparison else {
+        panic!("{comparison:?} isn't a mismatch")
+    };
     differences.into_iter().map(|difference| difference.place).collect()
 }
 
 #[test]
 fn a_response_as_predicted_matches() {
-    assert_eq!(Written::update().verdict(|_| {}), Some(Verdict::Match));
-    assert_eq!(Written::noop().verdict(|_| {}), Some(Verdict::Match));
-    assert_eq!(Written::creation(&json!({"image": "app:1"})).verdict(|_| {}), Some(Verdict::Match));
+    assert_eq!(Written::update().comparison(|_| {}), Some(Comparison::Match));
+    assert_eq!(Written::noop().comparison(|_| {}), Some(Comparison::Match));
+    assert_eq!(Written::creation(&json!({"image": "app:1"})).comparison(|_| {}), Some(Comparison::Match));
 }
 
 #[test]
 fn defaults_in_fields_without_an_owner_are_not_a_mismatch() {
-    let verdict = Written::update().verdict(|object| {
+    let comparison = Written::update().comparison(|object| {
         container(object)["imagePullPolicy"] = json!("IfNotPresent");
         object["spec"]["replicas"] = json!(1);
         object["status"] = json!({});
     });
-    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
 }
 
 #[test]
 fn a_value_that_the_server_spells_in_its_own_way_is_not_a_mismatch() {
     let resources = |cpu: &str| json!({"image": "app:1", "resources": {"limits": {"cpu": cpu}}});
     let written = Written::creation(&resources("0.5"));
-    let verdict = |cpu: &str| {
-        written.verdict(|object| container(object)["resources"] = resources(cpu)["resources"].clone())
+    let comparison = |cpu: &str| {
+        written.comparison(|object| container(object)["resources"] = resources(cpu)["resources"].clone())
     };
-    assert_eq!(verdict("500m"), Some(Verdict::ModuloDefaulting));
+    assert_eq!(comparison("500m"), Some(Comparison::ModuloDefaulting));
     let limit = r#".spec.template.spec.containers[name="app"].resources.limits.cpu"#;
-    assert_eq!(places(verdict("501m")), [limit]);
+    assert_eq!(places(comparison("501m")), [limit]);
 }
 
 #[test]
 fn a_zero_that_the_server_does_not_store_is_not_a_mismatch() {
     let written = Written::creation(&json!({"image": "app:1", "tty": false, "workingDir": ""}));
-    let verdict = written.verdict(|object| {
+    let comparison = written.comparison(|object| {
         let container = container(object).as_object_mut().unwrap();
         container.remove("tty");
         container.remove("workingDir");
     });
-    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
 }
 
 #[test]
 fn a_zero_in_an_item_whose_key_the_server_fills_in_is_not_a_mismatch() {
     let ports = json!([{"containerPort": 80, "hostPort": 0}]);
     let written = Written::creation(&json!({"image": "app:1", "ports": ports}));
-    let verdict = written.verdict(|object| {
+    let comparison = written.comparison(|object| {
         container(object)["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}]);
     });
-    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
 }
 
 #[test]
 fn an_empty_text_that_the_server_replaces_by_its_default_is_not_a_mismatch() {
     let written = Written::creation(&json!({"image": "app:1", "imagePullPolicy": ""}));
-    let verdict = written.verdict(|object| container(object)["imagePullPolicy"] = json!("Always"));
-    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+    let comparison = written.comparison(|object| container(object)["imagePullPolicy"] = json!("Always"));
+    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
 }
 
 #[test]
 fn another_value_of_an_owned_field_is_a_mismatch_with_both_sides() {
-    let verdict = Written::update().verdict(|object| container(object)["image"] = json!("mirror/app:2"));
-    let Some(Verdict::Mismatch(differences)) = verdict else { panic!("{verdict:?}") };
+    let comparison =
+        Written::update().comparison(|object| container(object)["image"] = json!("mirror/app:2"));
+    let Some(Comparison::Mismatch(differences)) = comparison else { panic!("{comparison:?}") };
     assert_eq!(
         differences[0].to_string(),
         r#".spec.template.spec.containers[name="app"].image: predicted "app:2", response "mirror/app:2""#
@@ -154,33 +157,33 @@ fn another_value_of_an_owned_field_is_a_mismatch_with_both_sides() {
 
 #[test]
 fn a_missing_owned_field_is_a_mismatch() {
-    let verdict = Written::update().verdict(|object| {
+    let comparison = Written::update().comparison(|object| {
         container(object).as_object_mut().unwrap().remove("tty");
     });
-    assert_eq!(places(verdict), [r#".spec.template.spec.containers[name="app"].tty"#]);
+    assert_eq!(places(comparison), [r#".spec.template.spec.containers[name="app"].tty"#]);
 }
 
 #[test]
 fn a_mismatch_shows_no_secret() {
     let written = Written::creation(&json!({"image": "app:1", "env": [{"name": "P", "value": "hunter1"}]}));
-    let verdict = written.verdict(|object| container(object)["env"][0]["value"] = json!("hunter2"));
-    assert!(matches!(verdict, Some(Verdict::Mismatch(_))));
-    assert!(!format!("{verdict:?}").contains("hunter"));
+    let comparison = written.comparison(|object| container(object)["env"][0]["value"] = json!("hunter2"));
+    assert!(matches!(comparison, Some(Comparison::Mismatch(_))));
+    assert!(!format!("{comparison:?}").contains("hunter"));
 }
 
 #[test]
 fn an_exact_prediction_allows_nothing_else() {
-    let verdict = Written::noop().verdict(|object| object["spec"]["paused"] = json!(true));
-    assert_eq!(places(verdict), [".spec.paused"]);
+    let comparison = Written::noop().comparison(|object| object["spec"]["paused"] = json!(true));
+    assert_eq!(places(comparison), [".spec.paused"]);
 }
 
 #[test]
 fn a_missing_or_additional_owner_is_a_mismatch() {
     let written = Written::update();
-    let missing = written.verdict(|object| object["metadata"]["managedFields"] = json!([]));
+    let missing = written.comparison(|object| object["metadata"]["managedFields"] = json!([]));
     assert_eq!(places(missing), ["managedFields of baton Apply apps/v1"]);
 
-    let extra = written.verdict(|object| {
+    let extra = written.comparison(|object| {
         let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
         let mut other = entries[0].clone();
         other["manager"] = json!("webhook");
@@ -188,7 +191,7 @@ fn a_missing_or_additional_owner_is_a_mismatch() {
     });
     assert_eq!(places(extra), ["managedFields of webhook Apply apps/v1"]);
 
-    let fewer_fields = written.verdict(|object| {
+    let fewer_fields = written.comparison(|object| {
         object["metadata"]["managedFields"][0]["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
     });
     assert_eq!(places(fewer_fields), ["managedFields of baton Apply apps/v1"]);
@@ -199,14 +202,17 @@ fn the_time_of_a_changed_entry_is_not_compared_and_others_are() {
     let written = Written::update();
     let at = |object: &mut Value, time: &str| object["metadata"]["managedFields"][0]["time"] = json!(time);
     let later = (now() + 7.seconds()).to_string();
-    assert_eq!(written.verdict(|object| at(object, &later)), Some(Verdict::Match));
-    assert_eq!(places(Written::noop().verdict(|object| at(object, &later))), ["time of baton Apply apps/v1"]);
+    assert_eq!(written.comparison(|object| at(object, &later)), Some(Comparison::Match));
+    assert_eq!(
+        places(Written::noop().comparison(|object| at(object, &later))),
+        ["time of baton Apply apps/v1"]
+    );
 }
 
 #[test]
 fn a_stored_write_that_was_predicted_to_change_nothing_is_a_mismatch() {
-    let verdict = Written::noop().verdict(|object| object["metadata"]["resourceVersion"] = json!("99"));
-    assert_eq!(places(verdict), ["metadata.resourceVersion"]);
+    let comparison = Written::noop().comparison(|object| object["metadata"]["resourceVersion"] = json!("99"));
+    assert_eq!(places(comparison), ["metadata.resourceVersion"]);
 }
 
 #[test]
@@ -214,21 +220,21 @@ fn a_live_value_in_another_spelling_is_not_stored_again_and_is_not_a_mismatch() 
     let resources = |cpu: &str| deployment(&json!({"image": "a", "resources": {"limits": {"cpu": cpu}}}));
     let base = stored(&[("baton", &resources("500m"))]);
     let written = Written::new(forced(&resources("0.5")), Some(base.clone()));
-    let outcome = written.settled(Ok(Some(base)), Effect::Stored);
-    assert_eq!(verdict_of(outcome), Some(Verdict::ModuloDefaulting));
+    let outcome = written.settled(Ok(Some(base)), DryRun::No);
+    assert_eq!(comparison_of(outcome), Some(Comparison::ModuloDefaulting));
 }
 
 #[test]
 fn a_dry_run_is_compared_without_the_version_because_it_stores_none() {
     let written = Written::update();
     let tried = |change: fn(&mut Value)| {
-        verdict_of(written.settled(Ok(Some(but(&written.response, change))), Effect::DryRun))
+        comparison_of(written.settled(Ok(Some(but(&written.response, change))), DryRun::Yes))
     };
     let same_version = |object: &mut Value| object["metadata"]["resourceVersion"] = json!("0+");
     assert_eq!(written.base.as_ref().unwrap().revision().resource_version, "0+");
-    assert_eq!(tried(same_version), Some(Verdict::Match));
+    assert_eq!(tried(same_version), Some(Comparison::Match));
     let other = tried(|object| container(object)["image"] = json!("mirror/app:2"));
-    assert!(matches!(other, Some(Verdict::Mismatch(_))), "{other:?}");
+    assert!(matches!(other, Some(Comparison::Mismatch(_))), "{other:?}");
 }
 
 #[test]
@@ -238,11 +244,11 @@ fn an_object_that_another_manager_created_first_is_not_compared_and_has_no_known
     }
     let written = Written::creation(&json!({"image": "app:1"}));
     let is_known = |change: fn(&mut Value)| match written
-        .settled(Ok(Some(but(&written.response, change))), Effect::Stored)
+        .settled(Ok(Some(but(&written.response, change))), DryRun::No)
     {
-        Outcome::Stored { effects, verdict, .. } => {
-            assert_eq!(effects == Effects::default(), verdict.is_none());
-            verdict.is_some()
+        Outcome::Stored { effects, comparison, .. } => {
+            assert_eq!(effects == Effects::default(), comparison.is_none());
+            comparison.is_some()
         }
         other => panic!("{other:?}"),
     };
@@ -270,8 +276,8 @@ fn a_difference_from_an_uncertain_prediction_is_not_a_mismatch() {
         }));
     });
     let written = Written::new(forced(&deployment(&json!({"image": "app:2"}))), Some(base));
-    let verdict = written.verdict(|object| container(object)["image"] = json!("mirror/app:2"));
-    assert!(matches!(verdict, Some(Verdict::Unknown(_))), "{verdict:?}");
+    let comparison = written.comparison(|object| container(object)["image"] = json!("mirror/app:2"));
+    assert!(matches!(comparison, Some(Comparison::Unknown(_))), "{comparison:?}");
 }
 
 #[test]
@@ -286,26 +292,26 @@ fn a_refusal_is_expected_only_if_it_was_predicted() {
     let refusal = || Err(failure(422, None));
 
     let unforced = prepare(four);
-    assert!(matches!(unforced.write.forecast, Ok(Forecast::Conflicts(_))));
-    let outcome = unforced.settled(conflict(), Effect::Stored);
+    assert!(matches!(unforced.write.prediction, Ok(Prediction::Conflicts(_))));
+    let outcome = unforced.settled(conflict(), DryRun::No);
     assert!(matches!(outcome, Outcome::Stale { expected: true, .. }), "{outcome:?}");
-    let outcome = unforced.settled(refusal(), Effect::Stored);
+    let outcome = unforced.settled(refusal(), DryRun::No);
     assert!(
         matches!(outcome, Outcome::Rejected { expected: false, .. }),
         "it may be refused for another reason"
     );
-    assert_eq!(places(unforced.verdict(|_| {})), ["the write"]);
+    assert_eq!(places(unforced.comparison(|_| {})), ["the write"]);
 
     let invalid = prepare(forced(&object(&deployments(), &json!({"replicas": "three"}))));
-    let outcome = invalid.settled(refusal(), Effect::Stored);
+    let outcome = invalid.settled(refusal(), DryRun::No);
     assert!(matches!(outcome, Outcome::Rejected { expected: true, .. }), "{outcome:?}");
 
-    let outcome = Written::update().settled(refusal(), Effect::Stored);
+    let outcome = Written::update().settled(refusal(), DryRun::No);
     assert!(
         matches!(outcome, Outcome::Rejected { expected: false, .. }),
         "quotas and webhooks aren't predicted"
     );
-    let outcome = Written::update().settled(conflict(), Effect::Stored);
+    let outcome = Written::update().settled(conflict(), DryRun::No);
     assert!(
         matches!(outcome, Outcome::Stale { expected: false, .. }),
         "the object may have changed meanwhile"
@@ -317,20 +323,20 @@ fn only_effects_that_the_response_confirms_are_reported() {
     let (ours, theirs) = (deployment(&json!({"image": "app:1"})), deployment(&json!({"image": "evil:1"})));
     let base = stored(&[("baton", &ours), ("rogue", &theirs)]);
     let written = Written::new(forced(&ours), Some(base.clone()));
-    let effects = |response: LiveObject| match written.settled(Ok(Some(response)), Effect::Stored) {
+    let effects = |response: LiveObject| match written.settled(Ok(Some(response)), DryRun::No) {
         Outcome::Stored { effects, .. } => effects,
         other => panic!("{other:?}"),
     };
     assert_eq!(effects(base.clone()), Effects::default(), "nothing was stored");
     let still_owned = but(&base, |object| object["metadata"]["resourceVersion"] = json!("99"));
-    assert_eq!(effects(still_owned).takes, [], "the rogue still owns its field");
-    let take = Take {
+    assert_eq!(effects(still_owned).takeovers, [], "the rogue still owns its field");
+    let takeover = Takeover {
         path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].image"#),
         manager: "rogue".to_owned(),
         old: Some(r#""evil:1""#.to_owned()),
         new: Some(r#""app:1""#.to_owned()),
     };
-    assert_eq!(effects(written.response.clone()).takes, [take]);
+    assert_eq!(effects(written.response.clone()).takeovers, [takeover]);
 }
 
 #[test]
@@ -357,6 +363,6 @@ fn a_write_without_a_prediction_keeps_its_guard() {
     let request = of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
     let none = baton_apply::Schemas::default();
     let write = none.prepare(request.clone(), Some(&live), Tries::default(), now());
-    assert!(write.forecast.is_err() && !write.is_noop());
+    assert!(write.prediction.is_err() && !write.is_noop());
     assert_eq!(write.request, request);
 }

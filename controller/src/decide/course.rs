@@ -1,7 +1,7 @@
 //! The course of one pass: what to read, what to write, and what to make of each response. The one machine behind every write.
 //!
 //! It has no I/O and no clock. A driver asks for the [next](Course::next) thing to do, does it, and passes on how it ended. There
-//! are three drivers: `reconcile::enforce` with the API server, [`rehearse`](super::rehearsal::rehearse) with the forecasts themselves,
+//! are three drivers: `reconcile::enforce` with the API server, [`rehearse`](super::rehearsal::rehearse) with the predictions themselves,
 //! and the model checker of the tests with a model of the server. How long something is left alone is decided elsewhere.
 
 use std::{
@@ -10,8 +10,8 @@ use std::{
 };
 
 use baton_apply::{
-    ApiError, Effect, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas, Take, Tries,
-    Verdict, contention::Correction,
+    ApiError, Comparison, DryRun, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas,
+    Takeover, Tries, contention::Correction,
 };
 use baton_crd::{WorkloadStatus, labels};
 use baton_merge::fieldpath::{Path, PathElement::Field};
@@ -146,7 +146,7 @@ pub struct Course {
 struct PassRecord {
     results: BTreeMap<ChildKind, ChildResult>,
     refused: Vec<Refusal>,
-    takes: Vec<(ChildKind, Take)>,
+    takeovers: Vec<(ChildKind, Takeover)>,
     skipped: Vec<ChildKind>,
     milestones: Vec<(ChildKind, Milestone)>,
     /// The managers that were retired from objects that are being adopted.
@@ -211,7 +211,7 @@ pub struct Ended {
     /// How that ended.
     pub outcome: Outcome,
     /// What other managers lost by it.
-    pub takes: Vec<Take>,
+    pub takeovers: Vec<Takeover>,
     /// The fields of the child that it set right. Where that happens again and again, it is contention.
     pub corrections: Vec<Correction>,
     /// What it made of the child; absent where the child has to be read again first.
@@ -228,7 +228,7 @@ pub struct Finished {
     /// Children that weren't written because an object of another owner is there.
     pub refused: Vec<Refusal>,
     /// What Baton took from other managers, in the order of the writes.
-    pub takes: Vec<(ChildKind, Take)>,
+    pub takeovers: Vec<(ChildKind, Takeover)>,
     /// What users are told of, in the order of the writes.
     pub milestones: Vec<(ChildKind, Milestone)>,
     /// The children whose apply wasn't sent because it would have changed nothing; each as often as that was so.
@@ -494,24 +494,26 @@ impl Course {
         let (step, write) = self.under_way.take()?;
         let child = step.child();
         let before = self.seen.child(child).cloned();
-        let outcome = schemas.settle(&write, before.as_ref(), response, Effect::Stored);
+        let outcome = schemas.settle(&write, before.as_ref(), response, DryRun::No);
         let (mut effects, mut result) = (Effects::default(), None);
         match &outcome {
             Outcome::Skipped => {}
-            Outcome::Stored { object, effects: stored, verdict, .. } => {
+            Outcome::Stored { object, effects: stored, comparison, .. } => {
                 effects = stored.clone();
-                effects.takes.retain(|take| !is_end_of_handover(take));
+                effects.takeovers.retain(|takeover| !is_end_of_handover(takeover));
                 let mut releases = step.releases(&self.seen);
                 if let Some(before) = &before {
-                    Take::retain_confirmed(&mut releases, before, object);
+                    Takeover::retain_confirmed(&mut releases, before, object);
                 }
-                effects.takes.extend(releases);
+                effects.takeovers.extend(releases);
                 result = Some(self.done(&step, Some(object.clone())));
                 if write.comes_before() {
                     // The way is clear for what was to be applied.
                     self.then = Then::PlanAgain;
-                } else if let (Step::Apply { intent, .. }, Some(Verdict::Match | Verdict::ModuloDefaulting)) =
-                    (&step, verdict)
+                } else if let (
+                    Step::Apply { intent, .. },
+                    Some(Comparison::Match | Comparison::ModuloDefaulting),
+                ) = (&step, comparison)
                 {
                     self.live.insert(child, LiveIntent::new(intent, object));
                 }
@@ -547,9 +549,9 @@ impl Course {
             }
         }
         let corrections = corrections(&step, before.as_ref(), &effects);
-        let takes = effects.takes;
-        self.record.takes.extend(takes.iter().map(|take| (child, take.clone())));
-        Some(Ended { step, write, outcome, takes, corrections, result })
+        let takeovers = effects.takeovers;
+        self.record.takeovers.extend(takeovers.iter().map(|takeover| (child, takeover.clone())));
+        Some(Ended { step, write, outcome, takeovers, corrections, result })
     }
 
     /// What a write that was done makes of the child, beside what earlier ones of the pass have.
@@ -607,22 +609,31 @@ impl Course {
     /// What the pass has done.
     pub fn finish(self) -> Finished {
         let settled = self.is_settled();
-        let PassRecord { results, refused, takes, skipped, milestones, .. } = self.record;
-        Finished { seen: self.seen, results, refused, takes, milestones, skipped, live: self.live, settled }
+        let PassRecord { results, refused, takeovers, skipped, milestones, .. } = self.record;
+        Finished {
+            seen: self.seen,
+            results,
+            refused,
+            takeovers,
+            milestones,
+            skipped,
+            live: self.live,
+            settled,
+        }
     }
 }
 
 /// Whether a takeover only ends the temporary manager. What a user has applied under its name is a user's.
-pub(super) fn is_end_of_handover(take: &Take) -> bool {
-    take.manager == HANDOVER_MANAGER && take.path == REPLICAS.into()
+pub(super) fn is_end_of_handover(takeover: &Takeover) -> bool {
+    takeover.manager == HANDOVER_MANAGER && takeover.path == REPLICAS.into()
 }
 
 /// What a write has corrected: fields that were taken over, and fields that were changed while they had no owner.
 fn corrections(step: &Step, before: Option<&LiveObject>, effects: &Effects) -> Vec<Correction> {
-    if effects.sets.is_empty() && effects.takes.is_empty() {
+    if effects.sets.is_empty() && effects.takeovers.is_empty() {
         return Vec::new();
     }
-    let taken = effects.takes.iter().cloned().map(Correction::from);
+    let taken = effects.takeovers.iter().cloned().map(Correction::from);
     let set: Vec<FieldPath> = match step {
         // An object that goes again and again is one thing, not the many fields in it.
         step if step.creates() => vec![FieldPath::spelled(WHOLE_OBJECT)],
@@ -635,7 +646,8 @@ fn corrections(step: &Step, before: Option<&LiveObject>, effects: &Effects) -> V
                     && live.number(&["spec", "replicas"]).is_some_and(|count| count > 0)
             });
             let followed = FieldPath::from(TO_RESUME);
-            let also_taken: HashSet<&FieldPath> = effects.takes.iter().map(|take| &take.path).collect();
+            let also_taken: HashSet<&FieldPath> =
+                effects.takeovers.iter().map(|takeover| &takeover.path).collect();
             let is_correction = |path: &&FieldPath| {
                 **path != replicas && !also_taken.contains(path) && !(follows && **path == followed)
             };

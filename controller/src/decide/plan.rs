@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use baton_apply::{
-    Change, FieldPath, Guard, LiveObject, Request, Revision, Take,
+    Change, FieldPath, Guard, LiveObject, Request, Revision, Takeover,
     ownership::{self, Migration, Release},
 };
 use baton_crd::{Adoption, HandoverPhase, Workload};
@@ -111,7 +111,7 @@ impl Step {
 
     /// What other managers lose by a step that takes their name out of `managedFields`. The prediction of an apply has its own
     /// takeovers. An adoption is reported as a whole.
-    pub fn releases(&self, seen: &Snapshot) -> Vec<Take> {
+    pub fn releases(&self, seen: &Snapshot) -> Vec<Takeover> {
         let Some(live) = seen.own(self.child()) else { return Vec::new() };
         match self {
             Self::ReleaseScale(release) => {
@@ -123,19 +123,19 @@ impl Step {
                     return Vec::new();
                 }
                 let number = first_number(wanted_replicas(&seen.workload), None);
-                let take = |manager: &String| Take {
+                let takeover = |manager: &String| Takeover {
                     path: REPLICAS.into(),
                     manager: manager.clone(),
                     old: seen.replicas().map(|replicas| replicas.count.to_string()),
                     new: number.map(|number| number.to_string()),
                 };
-                release.managers.iter().map(take).collect()
+                release.managers.iter().map(takeover).collect()
             }
             Self::Migrate { migration, .. } => {
                 let of_manager = |manager: &String| {
-                    let take =
-                        |path: FieldPath| Take { path, manager: manager.clone(), old: None, new: None };
-                    live.paths_owned_by(manager).into_iter().map(take).collect::<Vec<_>>()
+                    let takeover =
+                        |path: FieldPath| Takeover { path, manager: manager.clone(), old: None, new: None };
+                    live.paths_owned_by(manager).into_iter().map(takeover).collect::<Vec<_>>()
                 };
                 migration.retired.iter().flat_map(of_manager).collect()
             }

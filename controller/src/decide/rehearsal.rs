@@ -1,11 +1,11 @@
-//! A pass with its own forecasts in the API server's place: what would be done, as a pure function.
+//! A pass with its own predictions in the API server's place: what would be done, as a pure function.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
-use baton_apply::{ApiError, Effects, Forecast, LiveObject, PreparedWrite, Schemas, Take};
+use baton_apply::{ApiError, Effects, LiveObject, Prediction, PreparedWrite, Schemas, Takeover};
 use baton_crd::PlannedAction;
 use jiff::Timestamp;
 use kube::core::Status;
@@ -37,7 +37,7 @@ pub struct Rehearsed {
     pub effects: Effects,
     /// How many requests it would take.
     pub writes: u32,
-    /// The first request, with its forecast. It is there too where it would change nothing.
+    /// The first request, with its prediction. It is there too where it would change nothing.
     pub first: Option<PreparedWrite>,
     /// Why it wouldn't go on.
     pub stopped: Option<String>,
@@ -79,31 +79,31 @@ pub fn rehearse(seen: &Snapshot, schemas: &Schemas, now: Timestamp) -> Result<Re
 }
 
 impl Rehearsed {
-    /// Does a write to the live object, or to none; returns the response that its forecast makes likely.
+    /// Does a write to the live object, or to none; returns the response that its prediction makes likely.
     fn play(
         &mut self,
         write: PreparedWrite,
-        releases: Vec<Take>,
+        releases: Vec<Takeover>,
         live: Option<&LiveObject>,
     ) -> Result<Option<LiveObject>, ApiError> {
-        let forecast = write.forecast.clone();
+        let prediction = write.prediction.clone();
         self.first.get_or_insert(write);
-        match forecast {
-            Ok(Forecast::NoOp) => Ok(live.cloned()),
-            Ok(Forecast::Stored(stored)) if stored.is_repeat => Ok(live.cloned()),
-            Ok(Forecast::Deleted) => {
+        match prediction {
+            Ok(Prediction::NoOp) => Ok(live.cloned()),
+            Ok(Prediction::Stored(stored)) if stored.is_repeat => Ok(live.cloned()),
+            Ok(Prediction::Deleted) => {
                 self.action = PlannedAction::Delete;
                 self.writes += 1;
                 Ok(None)
             }
-            Ok(Forecast::Conflicts(conflicts)) => Err(self.refused(&conflicts.to_string())),
-            Ok(Forecast::Refused(message)) => Err(self.refused(&message)),
-            Ok(Forecast::Stored(stored)) => {
+            Ok(Prediction::Conflicts(conflicts)) => Err(self.refused(&conflicts.to_string())),
+            Ok(Prediction::Refused(message)) => Err(self.refused(&message)),
+            Ok(Prediction::Stored(stored)) => {
                 self.action = self.action_of(live, stored.changed);
                 self.writes += 1;
                 let mut effects = stored.effects.clone();
-                effects.takes.extend(releases);
-                effects.takes.retain(|take| !is_end_of_handover(take));
+                effects.takeovers.extend(releases);
+                effects.takeovers.retain(|takeover| !is_end_of_handover(takeover));
                 self.effects.add(effects);
                 let returned = stored.returned(live).map_err(kube::Error::SerdeError);
                 returned.map(Some).map_err(ApiError::Client)

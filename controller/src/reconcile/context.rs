@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, Target, bounded};
+use baton_apply::{ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, bounded};
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -223,7 +223,7 @@ impl Context {
         // A child has the name of its Workload.
         let Target { namespace, name, .. } = &request.target;
         let workload = (namespace.clone().unwrap_or_default(), name.clone());
-        self.patiently(workload, self.applier.send(request, Effect::Stored)).await
+        self.patiently(workload, self.applier.send(request, DryRun::No)).await
     }
 
     /// An Event that is lost is lost; the status says the same.

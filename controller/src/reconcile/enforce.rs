@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_apply::{ApiError, Effect, FieldPath, LiveObject, Outcome, Schemas, ownership::applied_fields};
+use baton_apply::{ApiError, DryRun, FieldPath, LiveObject, Outcome, Schemas, ownership::applied_fields};
 use baton_merge::Arena;
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
@@ -98,7 +98,7 @@ pub(super) async fn enforce(
     let now = now();
     let live = finished.live.iter().map(|(child, live)| (*child, around.child(*child), live.intent));
     let live = LiveIntents::new(round, live);
-    let news = Unreported { milestones: finished.milestones, takes: finished.takes };
+    let news = Unreported { milestones: finished.milestones, takeovers: finished.takeovers };
     let contested = context.record(&*workload, |record| {
         record.live = live;
         record.children = Some(finished.seen.own_children().collect());
@@ -195,10 +195,10 @@ fn respond(
     context: &Context,
 ) -> Option<ChildKind> {
     let ended = course.responded(schemas, response)?;
-    let Ended { step, write, outcome, takes, corrections, result } = ended;
+    let Ended { step, write, outcome, takeovers, corrections, result } = ended;
     let (child, what, workload) = (step.child(), step.describe(), course.seen().workload.clone());
     let (name, namespace) = (workload.name_any(), workload.namespace());
-    context.applier.note(&write, Effect::Stored, &outcome);
+    context.applier.note(&write, DryRun::No, &outcome);
     match &outcome {
         Outcome::Skipped => {}
         Outcome::Stored { .. } | Outcome::Deleted(_) => match result {
@@ -213,8 +213,8 @@ fn respond(
         }
         Outcome::Rejected { error, .. } | Outcome::Failed(error) => warn_of(course, child, what, error),
     }
-    for take in &takes {
-        context.metrics.took_over(child, &take.manager, 1);
+    for takeover in &takeovers {
+        context.metrics.took_over(child, &takeover.manager, 1);
     }
     let generation = workload.metadata.generation.unwrap_or_default();
     let corrected = |record: &mut WorkloadPace| record.corrected(child, generation, corrections, now());

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Mutex};
 
 use baton_apply::{
-    Change, Difference, Effect, ForecastError, Observer, Outcome, PreparedWrite, Target, Verdict,
+    Change, Comparison, Difference, DryRun, Observer, Outcome, PredictionError, PreparedWrite, Target,
 };
 use tracing::{debug, warn};
 
@@ -51,15 +51,15 @@ impl CountingObserver {
 }
 
 impl Observer for CountingObserver {
-    fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome) {
+    fn ended(&self, write: &PreparedWrite, dry_run: DryRun, outcome: &Outcome) {
         let target = &write.request.target;
         let Some(child) = ChildKind::of(target) else { return };
-        if matches!(write.request.change, Change::Apply { .. }) && effect == Effect::Stored {
+        if matches!(write.request.change, Change::Apply { .. }) && dry_run == DryRun::No {
             self.metrics.applied(child, applied(outcome));
         }
-        if let Err(error) = &write.forecast {
+        if let Err(error) = &write.prediction {
             self.metrics.predicted(child, PredictionOutcome::None);
-            if !matches!(error, ForecastError::NoSchema(_)) {
+            if !matches!(error, PredictionError::NoSchema(_)) {
                 // The API server decides.
                 debug!(%target, error = with_causes(error), "can't predict a write");
             }
@@ -67,7 +67,7 @@ impl Observer for CountingObserver {
         if let Some(compared) = compared(outcome) {
             self.metrics.predicted(child, compared);
         }
-        if let Outcome::Stored { verdict: Some(Verdict::Mismatch(differences)), .. } = outcome {
+        if let Outcome::Stored { comparison: Some(Comparison::Mismatch(differences)), .. } = outcome {
             self.log_mismatch(target, differences);
         }
     }
@@ -83,14 +83,14 @@ fn applied(outcome: &Outcome) -> ApplyOutcome {
     }
 }
 
-/// How the response compares with the forecast; nothing where the two can't be compared.
+/// How the response compares with the prediction; nothing where the two can't be compared.
 fn compared(outcome: &Outcome) -> Option<PredictionOutcome> {
     match outcome {
-        Outcome::Stored { verdict, .. } => Some(match verdict.as_ref()? {
-            Verdict::Match => PredictionOutcome::Match,
-            Verdict::ModuloDefaulting => PredictionOutcome::ModuloDefaulting,
-            Verdict::Unknown(_) => PredictionOutcome::Unknown,
-            Verdict::Mismatch(_) => PredictionOutcome::Mismatch,
+        Outcome::Stored { comparison, .. } => Some(match comparison.as_ref()? {
+            Comparison::Match => PredictionOutcome::Match,
+            Comparison::ModuloDefaulting => PredictionOutcome::ModuloDefaulting,
+            Comparison::Unknown(_) => PredictionOutcome::Unknown,
+            Comparison::Mismatch(_) => PredictionOutcome::Mismatch,
         }),
         Outcome::Stale { expected, .. } | Outcome::Rejected { expected, .. } => {
             expected.then_some(PredictionOutcome::Match)

@@ -1,12 +1,12 @@
 //! The modes `Preview` and `Paused`: what a pass would do, without doing it.
 //!
-//! The pass is rehearsed with its own forecasts, and the first write of each child is tried on the API server, which stores
+//! The pass is rehearsed with its own predictions, and the first write of each child is tried on the API server, which stores
 //! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_apply::{Effect, LiveObject, Outcome, PreparedWrite, Verdict};
-use baton_crd::DryRun;
+use baton_apply::{Comparison, DryRun, LiveObject, Outcome, PreparedWrite};
+use baton_crd::DryRunResult;
 
 use super::context::{Context, key};
 use crate::{
@@ -61,42 +61,44 @@ pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pas
 /// Has the API server try the first write of a child; `None` where the object isn't what was seen any more.
 async fn try_out(seen: &Snapshot, rehearsed: Rehearsed, context: &Context) -> Option<Tried> {
     let Some(write) = &rehearsed.first else {
-        return Some(Tried { rehearsed, dry_run: DryRun::NotRun, message: None });
+        return Some(Tried { rehearsed, dry_run: DryRunResult::NotRun, message: None });
     };
     let live = ChildKind::of(&write.request.target).and_then(|child| seen.child(child));
     context.write_comes().await;
-    let trial = context.applier.perform(write, live, Effect::DryRun);
+    let trial = context.applier.perform(write, live, DryRun::Yes);
     let outcome = context.patiently(key(&*seen.workload), trial).await;
-    let (dry_run, message) = verdict(write, live, &outcome)?;
+    let (dry_run, message) = comparison(write, live, &outcome)?;
     Some(Tried { rehearsed, dry_run, message })
 }
 
 /// What the API server said about a dry run; `None` where it found another object.
-fn verdict(
+fn comparison(
     write: &PreparedWrite,
     live: Option<&LiveObject>,
     outcome: &Outcome,
-) -> Option<(DryRun, Option<String>)> {
+) -> Option<(DryRunResult, Option<String>)> {
     let (dry_run, message) = match outcome {
         Outcome::Stale { expected: false, .. } => return None,
-        Outcome::Stored { verdict: Some(Verdict::Mismatch(differences)), .. } => {
+        Outcome::Stored { comparison: Some(Comparison::Mismatch(differences)), .. } => {
             let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
-            (DryRun::Disagreed, format!("the API server disagrees: {}", lines.join("; ")))
+            (DryRunResult::Disagreed, format!("the API server disagrees: {}", lines.join("; ")))
         }
-        Outcome::Stored { verdict: Some(Verdict::Unknown(reason)), .. } => {
-            (DryRun::Disagreed, format!("only the API server can decide: {reason}"))
+        Outcome::Stored { comparison: Some(Comparison::Unknown(reason)), .. } => {
+            (DryRunResult::Disagreed, format!("only the API server can decide: {reason}"))
         }
-        Outcome::Stored { .. } | Outcome::Deleted(_) | Outcome::Skipped if write.forecast.is_err() => {
-            (DryRun::NotRun, "the API server would accept it".to_owned())
+        Outcome::Stored { .. } | Outcome::Deleted(_) | Outcome::Skipped if write.prediction.is_err() => {
+            (DryRunResult::NotRun, "the API server would accept it".to_owned())
         }
         Outcome::Stored { .. } | Outcome::Deleted(_) | Outcome::Skipped => {
-            return Some((DryRun::Agreed, None));
+            return Some((DryRunResult::Agreed, None));
         }
         Outcome::Stale { error, .. } | Outcome::Rejected { error, .. } => {
             let why = why_refused(error, write, live);
-            (DryRun::Rejected, format!("the API server would refuse it: {why}"))
+            (DryRunResult::Rejected, format!("the API server would refuse it: {why}"))
         }
-        Outcome::Failed(error) => (DryRun::NotRun, format!("the dry run failed: {}", with_causes(error))),
+        Outcome::Failed(error) => {
+            (DryRunResult::NotRun, format!("the dry run failed: {}", with_causes(error)))
+        }
     };
     Some((dry_run, Some(message)))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_apply::Take;
+use baton_apply::Takeover;
 use baton_crd::{ChildState, HandoverPhase, ReplicaOwnership, WorkloadStatus, condition};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -28,18 +28,19 @@ const MOST_BURSTS: usize = 5;
 
 /// One for each child and manager from which fields were taken over for the first time in a while; beyond a few, one for the rest.
 fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
-    let mut bursts: BTreeMap<(ChildKind, &str), Vec<&Take>> = BTreeMap::new();
-    for (child, take) in news(pass, &previous.takeovers, now) {
-        bursts.entry((child, &take.manager)).or_default().push(take);
+    let mut bursts: BTreeMap<(ChildKind, &str), Vec<&Takeover>> = BTreeMap::new();
+    for (child, takeover) in news(pass, &previous.takeovers, now) {
+        bursts.entry((child, &takeover.manager)).or_default().push(takeover);
     }
     let name = pass.seen.workload.name_any();
-    let burst = |((child, manager), takes): ((ChildKind, &str), Vec<&Take>)| {
-        let fields = few(takes.iter().map(|take| described(take)), MOST_FIELDS, "");
+    let burst = |((child, manager), takeovers): ((ChildKind, &str), Vec<&Takeover>)| {
+        let fields = few(takeovers.iter().map(|takeover| described(takeover)), MOST_FIELDS, "");
         let note = format!("took over from {manager} in {child} {name}: {}", fields.join("; "));
         about(pass, child, warning("TookOver", &action_against(manager), note))
     };
     let others: Vec<_> = bursts.keys().skip(MOST_BURSTS).copied().collect();
-    let fields: usize = others.iter().filter_map(|other| bursts.remove(other)).map(|takes| takes.len()).sum();
+    let fields: usize =
+        others.iter().filter_map(|other| bursts.remove(other)).map(|takeovers| takeovers.len()).sum();
     let others = (!others.is_empty()).then(|| {
         let note = format!("took over {fields} fields of {name} from {} more managers", others.len());
         warning("TookOver", "TakeFrom", note)
@@ -54,13 +55,13 @@ fn action_against(manager: &str) -> String {
     action
 }
 
-fn described(take: &Take) -> String {
+fn described(takeover: &Takeover) -> String {
     // An adoption takes fields over and leaves their values.
-    if take.old.is_none() && take.new.is_none() {
-        return take.path.to_string();
+    if takeover.old.is_none() && takeover.new.is_none() {
+        return takeover.path.to_string();
     }
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-    format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
+    format!("{} ({} to {})", takeover.path, value(&takeover.old), value(&takeover.new))
 }
 
 /// One for all children that were created, and one for each that was adopted or deleted.

@@ -10,8 +10,8 @@ mod unreadable;
 
 use std::collections::BTreeMap;
 
-use baton_apply::{Take, contention::Contested};
-use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
+use baton_apply::{Takeover, contention::Contested};
+use baton_crd::{ChildState, DryRunResult, Mode, WorkloadStatus};
 
 pub use events::{events, outdated_crd_event, put_last_event, unreadable_event};
 pub use status::{status, unreadable};
@@ -46,7 +46,7 @@ pub struct Unreported {
     /// The children that were created, adopted and deleted, in the order of the writes.
     pub milestones: Vec<(ChildKind, Milestone)>,
     /// What Baton took over from other managers, in the order of the writes.
-    pub takes: Vec<(ChildKind, Take)>,
+    pub takeovers: Vec<(ChildKind, Takeover)>,
 }
 
 impl Unreported {
@@ -60,7 +60,7 @@ impl Unreported {
             all.drain(..all.len().saturating_sub(Unreported::MOST));
         }
         append(&mut self.milestones, later.milestones);
-        append(&mut self.takes, later.takes);
+        append(&mut self.takeovers, later.takeovers);
     }
 }
 
@@ -116,7 +116,7 @@ pub struct Tried {
     /// What would be done.
     pub rehearsed: Rehearsed,
     /// How the dry run compares.
-    pub dry_run: DryRun,
+    pub dry_run: DryRunResult,
     /// Its message, or how its response differs.
     pub message: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! The plan of a pass that wrote nothing, as the status shows it.
 
-use baton_apply::{FieldPath, LiveObject, Take};
-use baton_crd::{PlannedAction, PlannedChild, PlannedTake};
+use baton_apply::{FieldPath, LiveObject, Takeover};
+use baton_crd::{PlannedAction, PlannedChild, PlannedTakeover};
 use kube::ResourceExt;
 
 use super::{
@@ -32,9 +32,12 @@ pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
 fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&LiveObject>) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;
-    let taken = |take: &Take| PlannedTake { path: path(&take.path), manager: manager(&take.manager) };
-    let most = count(effects.takes.iter().map(|take| &take.path));
-    let unlisted = effects.takes.len() - most;
+    let taken = |takeover: &Takeover| PlannedTakeover {
+        path: path(&takeover.path),
+        manager: manager(&takeover.manager),
+    };
+    let most = count(effects.takeovers.iter().map(|takeover| &takeover.path));
+    let unlisted = effects.takeovers.len() - most;
     let unlisted = (unlisted > 0).then(|| format!("it takes over {unlisted} more fields than are listed"));
     let adopted =
         adopted.map(|live| format!("it would be adopted; it was made by {}", live.managers().join(", ")));
@@ -46,7 +49,7 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
         action: rehearsed.action,
         writes: i32::try_from(rehearsed.writes).ok().filter(|writes| *writes > 1),
         sets: listed(&effects.sets),
-        takes: effects.takes.iter().take(most).map(taken).collect(),
+        takes: effects.takeovers.iter().take(most).map(taken).collect(),
         releases: listed(&effects.releases),
         removes: listed(&effects.removes),
         dry_run: tried.dry_run,

@@ -1,7 +1,7 @@
 //! What Baton took over from other managers, as the status records it.
 
-use baton_apply::Take;
-use baton_crd::Takeover;
+use baton_apply::Takeover;
+use baton_crd::TakeoverStatus;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -18,20 +18,21 @@ const MOST: usize = 50;
 const BURST: SignedDuration = SignedDuration::from_mins(10);
 
 /// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
-pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> Vec<Takeover> {
+pub(super) fn takeovers(pass: &Pass, previous: &[TakeoverStatus], now: Timestamp) -> Vec<TakeoverStatus> {
     let mut takeovers = previous.to_vec();
-    for (child, take) in &pass.unreported.takes {
-        let (path, manager) = (path(&take.path), manager(&take.manager));
-        let is_same =
-            |known: &Takeover| known.kind == child.name() && known.path == path && known.manager == manager;
+    for (child, takeover) in &pass.unreported.takeovers {
+        let (path, manager) = (path(&takeover.path), manager(&takeover.manager));
+        let is_same = |known: &TakeoverStatus| {
+            known.kind == child.name() && known.path == path && known.manager == manager
+        };
         let before = takeovers.iter().position(is_same).map(|position| takeovers.remove(position));
-        takeovers.push(Takeover {
+        takeovers.push(TakeoverStatus {
             kind: child.name().to_owned(),
             name: pass.seen.workload.metadata.name.clone().unwrap_or_default(),
             path,
             manager,
-            old_value: take.old.clone(),
-            new_value: take.new.clone(),
+            old_value: takeover.old.clone(),
+            new_value: takeover.new.clone(),
             count: before.as_ref().map_or(1, |before| before.count.saturating_add(1)),
             first_time: before.map_or_else(|| seconds(now), |before| before.first_time),
             last_time: seconds(now),
@@ -45,12 +46,16 @@ pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> V
 /// The takeovers that begin a burst: nothing was taken over from that manager in this child for a while.
 pub(super) fn news<'p>(
     pass: &'p Pass,
-    previous: &'p [Takeover],
+    previous: &'p [TakeoverStatus],
     now: Timestamp,
-) -> impl Iterator<Item = (ChildKind, &'p Take)> {
-    pass.unreported.takes.iter().map(|(child, take)| (*child, take)).filter(move |(child, take)| {
-        let is_recent = |known: &Takeover| now.duration_since(known.last_time.0) < BURST;
-        let same = |known: &Takeover| known.kind == child.name() && known.manager == manager(&take.manager);
-        !previous.iter().any(|known| same(known) && is_recent(known))
-    })
+) -> impl Iterator<Item = (ChildKind, &'p Takeover)> {
+    pass.unreported.takeovers.iter().map(|(child, takeover)| (*child, takeover)).filter(
+        move |(child, takeover)| {
+            let is_recent = |known: &TakeoverStatus| now.duration_since(known.last_time.0) < BURST;
+            let same = |known: &TakeoverStatus| {
+                known.kind == child.name() && known.manager == manager(&takeover.manager)
+            };
+            !previous.iter().any(|known| same(known) && is_recent(known))
+        },
+    )
 }

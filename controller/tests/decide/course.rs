@@ -158,10 +158,10 @@ fn a_field_that_is_taken_back_is_a_correction_from_its_manager() {
     let step = first_step(&workload, &mut course, Ok(live.as_ref())).unwrap();
     let request = step.request(&workload).unwrap();
     let after = response(&request, course.seen().child(ChildKind::Service), earlier());
-    let Ended { corrections, takes, .. } = course.responded(schemas(), Ok(Some(after))).unwrap();
-    let correction = Correction { path: takes[0].path.clone(), from: Some("rogue".to_owned()) };
-    assert_eq!((takes.len(), corrections), (1, vec![correction]));
-    assert_eq!(takes[0].path.as_str(), ".spec.type");
+    let Ended { corrections, takeovers, .. } = course.responded(schemas(), Ok(Some(after))).unwrap();
+    let correction = Correction { path: takeovers[0].path.clone(), from: Some("rogue".to_owned()) };
+    assert_eq!((takeovers.len(), corrections), (1, vec![correction]));
+    assert_eq!(takeovers[0].path.as_str(), ".spec.type");
 }
 
 /// A settled Workload with this spec and phase, whose Deployment somebody has scaled since.
@@ -190,10 +190,12 @@ fn whoever_scales_a_fixed_or_a_suspended_workload_is_named_and_nobody_else() {
         (json!({"replicas": 3, "suspend": true}), HandoverPhase::Suspended, "0"),
     ] {
         let (finished, writes, corrections) = corrected(scaled(&spec, phase));
-        let [(ChildKind::Deployment, take)] = &finished.takes[..] else { panic!("{:?}", finished.takes) };
-        assert_eq!((take.path.as_str(), take.manager.as_str()), (".spec.replicas", "kubectl"));
-        assert_eq!((take.old.as_deref(), take.new.as_deref()), (Some("5"), Some(set)));
-        assert_eq!(corrections, [Correction::from(take.clone())], "{writes:?}");
+        let [(ChildKind::Deployment, takeover)] = &finished.takeovers[..] else {
+            panic!("{:?}", finished.takeovers)
+        };
+        assert_eq!((takeover.path.as_str(), takeover.manager.as_str()), (".spec.replicas", "kubectl"));
+        assert_eq!((takeover.old.as_deref(), takeover.new.as_deref()), (Some("5"), Some(set)));
+        assert_eq!(corrections, [Correction::from(takeover.clone())], "{writes:?}");
         let annotations = finished.seen.child(ChildKind::Deployment).unwrap().annotations().clone();
         let to_resume = annotations.get(labels::REPLICAS_BEFORE_SUSPEND).map(String::as_str);
         assert_eq!(to_resume, (phase == HandoverPhase::Suspended).then_some("5"));

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{Effects, FieldPath, Take, contention::Contested};
+use baton_apply::{Effects, FieldPath, Takeover, contention::Contested};
 use baton_controller::{
     decide::{
         child::ChildKind,
@@ -15,7 +15,7 @@ use baton_controller::{
     },
     report::{Done, Pass, Tried, Unreported, events, status},
 };
-use baton_crd::{DryRun, PlannedAction, WorkloadStatus};
+use baton_crd::{DryRunResult, PlannedAction, WorkloadStatus};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
@@ -42,14 +42,14 @@ fn count() -> impl Strategy<Value = usize> {
 }
 
 /// So many fields with long paths, of different managers.
-fn takes(count: usize, part: &str) -> Vec<Take> {
-    let take = |number: usize| Take {
+fn takeovers(count: usize, part: &str) -> Vec<Takeover> {
+    let takeover = |number: usize| Takeover {
         path: FieldPath::spelled(&format!(".metadata.annotations.{}{number}", part.repeat(900))),
         manager: format!("{}{number}", part.repeat(120)),
         old: Some(part.repeat(80)),
         new: None,
     };
-    (0..count).map(take).collect()
+    (0..count).map(takeover).collect()
 }
 
 fn holds(pass: &Pass) -> Result<(), TestCaseError> {
@@ -60,8 +60,11 @@ fn holds(pass: &Pass) -> Result<(), TestCaseError> {
         let status = status(pass, &previous, now);
         let stored = serde_json::to_string(&status).unwrap().len();
         prop_assert!(stored <= LARGEST_STATUS, "{stored} bytes");
-        let keys: BTreeSet<_> =
-            status.takeovers.iter().map(|take| (&take.kind, &take.path, &take.manager)).collect();
+        let keys: BTreeSet<_> = status
+            .takeovers
+            .iter()
+            .map(|takeover| (&takeover.kind, &takeover.path, &takeover.manager))
+            .collect();
         prop_assert_eq!(keys.len(), status.takeovers.len(), "the API server refuses two items of one key");
         let all = events(pass, &previous, &status, now);
         prop_assert!(all.len() <= MOST_EVENTS, "{} Events", all.len());
@@ -98,25 +101,25 @@ proptest! {
             scales: if number % 2 == 0 { Scales::Workload } else { Scales::Deployment }, is_ambiguous: true,
         }).collect();
         let results = ChildKind::ALL.map(|kind| (kind, ChildResult::Rejected(message.clone())));
-        let contested = takes(contested, part).into_iter().map(|Take { path, manager, .. }| Contested {
+        let contested = takeovers(contested, part).into_iter().map(|Takeover { path, manager, .. }| Contested {
             key: ChildKind::Deployment, path, manager, count: 9, pause: Duration::from_secs(4),
         }).collect();
-        let takes = takes(taken, part).into_iter().map(|take| (ChildKind::Deployment, take)).collect();
-        let unreported = Unreported { milestones: ChildKind::ALL.map(|kind| (kind, Milestone::Created)).into(), takes };
+        let takeovers = takeovers(taken, part).into_iter().map(|takeover| (ChildKind::Deployment, takeover)).collect();
+        let unreported = Unreported { milestones: ChildKind::ALL.map(|kind| (kind, Milestone::Created)).into(), takeovers };
         let done = Done::Enforced { results: BTreeMap::from(results), contested };
         holds(&Pass { unreported, done, ..Pass::of_nothing(seen) })?;
     }
 
     #[test]
     fn a_previewed_pass_can_be_reported(message in text(), fields in count(), part in prop_oneof![Just("x"), Just("\"")]) {
-        let takes = takes(fields, part);
-        let paths: Vec<FieldPath> = takes.iter().map(|take| take.path.clone()).collect();
-        let effects = Effects { sets: paths.clone(), takes, releases: paths.clone(), removes: paths };
+        let takeovers = takeovers(fields, part);
+        let paths: Vec<FieldPath> = takeovers.iter().map(|takeover| takeover.path.clone()).collect();
+        let effects = Effects { sets: paths.clone(), takeovers, releases: paths.clone(), removes: paths };
         let tried = Tried {
             rehearsed: Rehearsed {
                 action: PlannedAction::Update, effects, stopped: Some(message.clone()), ..Rehearsed::default()
             },
-            dry_run: DryRun::Rejected,
+            dry_run: DryRunResult::Rejected,
             message: Some(message),
         };
         let seen = seen(&workload(&json!({"replicas": 3, "mode": "Preview"})), [child(ChildKind::Deployment)]);

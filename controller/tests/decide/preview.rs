@@ -6,7 +6,7 @@ use crate::common::{
     cluster::{apply, deployment, earlier, enforced, now, response, schemas},
     disown, seen, workload,
 };
-use baton_apply::{Effects, FieldPath, Schemas, Take};
+use baton_apply::{Effects, FieldPath, Schemas, Takeover};
 use baton_controller::decide::{
     child::ChildKind,
     rehearsal::{Rehearsal, Rehearsed, rehearse},
@@ -148,13 +148,13 @@ fn a_takeover_is_reported_with_its_manager() {
     let rogue = apply(&deployment(&json!({"image": "evil:1"})), "rogue", true);
     let live = response(&rogue, before.child(ChildKind::Deployment), earlier());
     before.put(ChildKind::Deployment, Some(live));
-    let take = Take {
+    let takeover = Takeover {
         path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].image"#),
         manager: "rogue".to_owned(),
         old: Some(r#""evil:1""#.to_owned()),
         new: Some(r#""app:1""#.to_owned()),
     };
-    assert_eq!(of(&before, ChildKind::Deployment).effects.takes, [take]);
+    assert_eq!(of(&before, ChildKind::Deployment).effects.takeovers, [takeover]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn without_a_schema_the_first_write_is_known_and_its_effect_is_not() {
     let deployment = &rehearsal.children[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Create, 0));
     assert!(deployment.stopped.as_ref().unwrap().contains("no usable schema of Deployment"));
-    assert!(deployment.first.as_ref().unwrap().forecast.is_err(), "a dry run is still possible");
+    assert!(deployment.first.as_ref().unwrap().prediction.is_err(), "a dry run is still possible");
 }
 
 #[test]
@@ -236,8 +236,8 @@ fn twenty_thousand_annotations_that_another_manager_has_overwritten_are_rehearse
     other["spec"] = json!({});
     let live = response(&apply(&other, "rogue", true), seen.own(ChildKind::Deployment), now());
     seen.put(ChildKind::Deployment, Some(live));
-    let takes = of(&seen, ChildKind::Deployment).effects.takes;
-    assert_eq!(takes.len(), COUNT);
+    let takeovers = of(&seen, ChildKind::Deployment).effects.takeovers;
+    assert_eq!(takeovers.len(), COUNT);
     let (finished, _) = enforced(seen);
-    assert_eq!(finished.takes.len(), COUNT, "a write takes over what the rehearsal says");
+    assert_eq!(finished.takeovers.len(), COUNT, "a write takes over what the rehearsal says");
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::common::{child, deployment_owned_by, seen, terminate, workload};
 use baton_apply::{
-    Effects, FieldPath, Take,
+    Effects, FieldPath, Takeover,
     contention::{Contested, LONGEST_PAUSE},
 };
 use baton_controller::{
@@ -16,7 +16,7 @@ use baton_controller::{
     },
     report::{Done, Pass, Tried, Unreadable, Unreported, events, status, unreadable},
 };
-use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
+use baton_crd::{ChildState, DryRunResult, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
@@ -185,7 +185,7 @@ fn a_pass_that_is_not_settled_claims_nothing_for_the_generation() {
 
 #[test]
 fn a_preview_that_is_not_settled_claims_nothing_for_the_generation() {
-    let mut pass = planned("Preview", Rehearsed::default(), DryRun::Agreed, None);
+    let mut pass = planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None);
     pass.settled = false;
     let before = WorkloadStatus { observed_generation: Some(0), ..WorkloadStatus::default() };
     let after = status(&pass, &before, now());
@@ -228,7 +228,8 @@ fn a_child_that_is_being_deleted_is_not_applied() {
     for (kind, mode) in ChildKind::ALL.into_iter().flat_map(|kind| [(kind, "Enforce"), (kind, "Preview")]) {
         let mut pass = complete(mode);
         if mode == "Preview" {
-            let tried = Tried { rehearsed: Rehearsed::default(), dry_run: DryRun::Agreed, message: None };
+            let tried =
+                Tried { rehearsed: Rehearsed::default(), dry_run: DryRunResult::Agreed, message: None };
             pass.done = Done::Previewed(ChildKind::ALL.map(|kind| (kind, tried.clone())).into());
         }
         terminate(&mut pass.seen, kind);
@@ -489,27 +490,27 @@ fn creations_are_one_event_and_each_deletion_is_one_whatever_the_last_result_is(
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 
-fn take(path: &str, manager: &str) -> (ChildKind, Take) {
-    let take = Take {
+fn takeover(path: &str, manager: &str) -> (ChildKind, Takeover) {
+    let takeover = Takeover {
         path: FieldPath::spelled(path),
         manager: manager.to_owned(),
         old: Some("1".to_owned()),
         new: Some("2".to_owned()),
     };
-    (ChildKind::Deployment, take)
+    (ChildKind::Deployment, takeover)
 }
 
 /// A pass that took these fields over.
-fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
-    pass_that(Vec::new(), takes)
+fn pass_with(takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>) -> Pass {
+    pass_that(Vec::new(), takeovers)
 }
 
 fn pass_that(
     milestones: Vec<(ChildKind, Milestone)>,
-    takes: impl IntoIterator<Item = (ChildKind, Take)>,
+    takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>,
 ) -> Pass {
     let workload = workload(&json!({"replicas": 3}));
-    let unreported = Unreported { milestones, takes: takes.into_iter().collect() };
+    let unreported = Unreported { milestones, takeovers: takeovers.into_iter().collect() };
     Pass { unreported, ..pass(&workload, [deployment(&running())], applied()) }
 }
 
@@ -521,9 +522,9 @@ fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
 
 #[test]
 fn a_takeover_is_kept_with_its_values_and_counted_again_when_it_repeats() {
-    let first = status(&pass_with([take(IMAGE, "rogue")]), &WorkloadStatus::default(), now());
+    let first = status(&pass_with([takeover(IMAGE, "rogue")]), &WorkloadStatus::default(), now());
     let later = now() + 1.minute();
-    let second = status(&pass_with([take(IMAGE, "rogue"), take(IMAGE, "other")]), &first, later);
+    let second = status(&pass_with([takeover(IMAGE, "rogue"), takeover(IMAGE, "other")]), &first, later);
     let takeovers: Vec<_> = second
         .takeovers
         .iter()
@@ -540,10 +541,10 @@ fn the_oldest_takeovers_are_dropped_beyond_fifty() {
     let mut before = WorkloadStatus::default();
     for number in 0..60 {
         let paths = [format!(".spec.field{number}")];
-        let takes = paths.iter().map(|path| take(path, "rogue"));
-        before = status(&pass_with(takes), &before, now() + i64::from(number).seconds());
+        let takeovers = paths.iter().map(|path| takeover(path, "rogue"));
+        before = status(&pass_with(takeovers), &before, now() + i64::from(number).seconds());
     }
-    let again = status(&pass_with([take(".spec.field10", "rogue")]), &before, now() + 1.hour());
+    let again = status(&pass_with([takeover(".spec.field10", "rogue")]), &before, now() + 1.hour());
     let paths: Vec<&str> = again.takeovers.iter().map(|known| known.path.as_str()).collect();
     assert_eq!(paths.len(), 50);
     assert_eq!((paths[0], paths[49]), (".spec.field11", ".spec.field10"), "the repeated one is the latest");
@@ -551,10 +552,10 @@ fn the_oldest_takeovers_are_dropped_beyond_fifty() {
 
 #[test]
 fn of_twenty_thousand_takeovers_the_last_are_kept() {
-    let take = |at: usize| take(&format!(".metadata.annotations.k{at:05}"), "rogue");
-    let kept = status(&pass_with((0..20_000).map(take)), &WorkloadStatus::default(), now()).takeovers;
+    let takeover = |at: usize| takeover(&format!(".metadata.annotations.k{at:05}"), "rogue");
+    let kept = status(&pass_with((0..20_000).map(takeover)), &WorkloadStatus::default(), now()).takeovers;
     let paths: Vec<String> = kept.into_iter().map(|known| known.path).collect();
-    let expected: Vec<String> = (19_950..20_000).map(|at| take(at).1.path.to_string()).collect();
+    let expected: Vec<String> = (19_950..20_000).map(|at| takeover(at).1.path.to_string()).collect();
     assert_eq!(paths, expected);
 }
 
@@ -563,24 +564,25 @@ fn what_cannot_be_reported_for_long_is_kept_up_to_a_limit_without_the_oldest() {
     let path = |at: usize| format!(".metadata.annotations.k{at}");
     let mut unreported = Unreported::default();
     for at in 0..50 {
-        let takes = (at * 1000..(at + 1) * 1000).map(|at| take(&path(at), "rogue")).collect();
-        unreported.add(Unreported { takes, ..Unreported::default() });
+        let takeovers = (at * 1000..(at + 1) * 1000).map(|at| takeover(&path(at), "rogue")).collect();
+        unreported.add(Unreported { takeovers, ..Unreported::default() });
     }
-    assert!(unreported.takes.len() < 10_000, "{}", unreported.takes.len());
-    assert_eq!(unreported.takes.last().unwrap().1.path.to_string(), path(49_999));
+    assert!(unreported.takeovers.len() < 10_000, "{}", unreported.takeovers.len());
+    assert_eq!(unreported.takeovers.last().unwrap().1.path.to_string(), path(49_999));
 }
 
 #[test]
 fn a_takeover_that_leaves_the_value_is_reported_without_values() {
-    let (child, take) = take(IMAGE, "retired");
-    let retired = pass_with([(child, Take { old: None, new: None, ..take })]);
+    let (child, takeover) = takeover(IMAGE, "retired");
+    let retired = pass_with([(child, Takeover { old: None, new: None, ..takeover })]);
     let reported = notes(&retired, &WorkloadStatus::default(), now());
     assert_eq!(reported, [format!("took over from retired in Deployment web: {IMAGE}")]);
 }
 
 #[test]
 fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
-    let burst = pass_with([take(IMAGE, "rogue"), take(".spec.paused", "rogue"), take(IMAGE, "other")]);
+    let burst =
+        pass_with([takeover(IMAGE, "rogue"), takeover(".spec.paused", "rogue"), takeover(IMAGE, "other")]);
     let reported = notes(&burst, &WorkloadStatus::default(), now());
     let expected = [
         format!("took over from other in Deployment web: {IMAGE} (1 to 2)"),
@@ -589,14 +591,14 @@ fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
     assert_eq!(reported, expected);
 
     let before = status(&burst, &WorkloadStatus::default(), now());
-    let again = pass_with([take(".spec.minReadySeconds", "rogue")]);
+    let again = pass_with([takeover(".spec.minReadySeconds", "rogue")]);
     assert_eq!(notes(&again, &before, now() + 1.minute()), Vec::<String>::new(), "still the same burst");
     assert_eq!(notes(&again, &before, now() + 1.hour()).len(), 1);
 }
 
 #[test]
 fn the_slowest_contention_is_one_burst() {
-    let contested = pass_with([take(IMAGE, "rogue")]);
+    let contested = pass_with([takeover(IMAGE, "rogue")]);
     let before = status(&contested, &WorkloadStatus::default(), now());
     let slowest = now() + LONGEST_PAUSE + Duration::from_secs(30);
     assert_eq!(notes(&contested, &before, slowest), Vec::<String>::new());
@@ -605,7 +607,7 @@ fn the_slowest_contention_is_one_burst() {
 #[test]
 fn an_event_names_a_few_of_many_fields() {
     let paths: Vec<String> = (0..8).map(|number| format!(".spec.field{number}")).collect();
-    let many = pass_with(paths.iter().map(|path| take(path, "rogue")));
+    let many = pass_with(paths.iter().map(|path| takeover(path, "rogue")));
     let reported = notes(&many, &WorkloadStatus::default(), now());
     assert!(reported[0].ends_with(".spec.field4 (1 to 2); and 3 more"), "{reported:?}");
 }
@@ -613,7 +615,7 @@ fn an_event_names_a_few_of_many_fields() {
 #[test]
 fn takeovers_from_many_managers_are_a_few_events() {
     let managers: Vec<String> = (0..300).map(|number| format!("forged-{number:03}")).collect();
-    let many = pass_with(managers.iter().map(|manager| take(IMAGE, manager)));
+    let many = pass_with(managers.iter().map(|manager| takeover(IMAGE, manager)));
     let reported = notes(&many, &WorkloadStatus::default(), now());
     assert_eq!(reported.len(), 6, "{reported:?}");
     assert_eq!(reported[5], "took over 295 fields of web from 295 more managers");
@@ -687,7 +689,7 @@ fn contention_sets_and_clears_a_condition_with_an_event_each() {
 }
 
 /// A pass in a mode that writes nothing, with what it would do with the Deployment.
-fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRun, message: Option<&str>) -> Pass {
+fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRunResult, message: Option<&str>) -> Pass {
     let workload = workload(&json!({"replicas": 3, "mode": mode}));
     let tried = Tried { rehearsed, dry_run, message: message.map(str::to_owned) };
     let done = Done::Previewed(BTreeMap::from([(ChildKind::Deployment, tried)]));
@@ -699,7 +701,7 @@ fn a_mode_that_writes_nothing_reports_what_enforce_would_do() {
     let update = || Rehearsed { action: PlannedAction::Update, writes: 1, ..Rehearsed::default() };
     for mode in ["Preview", "Paused"] {
         let reported = |rehearsed| {
-            let pass = planned(mode, rehearsed, DryRun::Agreed, None);
+            let pass = planned(mode, rehearsed, DryRunResult::Agreed, None);
             let status = status(&pass, &WorkloadStatus::default(), now());
             assert_eq!(brief(&status, "Applied"), format!("Unknown {mode}"));
             (condition(&status, "Applied").message.clone(), status.children[0].state)
@@ -719,24 +721,24 @@ fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message() {
     let effects = Effects {
         sets: paths(250),
         removes: paths(100),
-        takes: paths(250).iter().map(|path| take(path.as_str(), "rogue").1).collect(),
+        takeovers: paths(250).iter().map(|path| takeover(path.as_str(), "rogue").1).collect(),
         releases: Vec::new(),
     };
     let rehearsed = Rehearsed { action: PlannedAction::Update, effects, writes: 2, ..Rehearsed::default() };
-    let pass = planned("Preview", rehearsed, DryRun::Disagreed, Some("the API server disagrees"));
+    let pass = planned("Preview", rehearsed, DryRunResult::Disagreed, Some("the API server disagrees"));
     let status = status(&pass, &WorkloadStatus::default(), now());
     let child = &status.plan[0];
     assert_eq!((child.action, child.writes), (PlannedAction::Update, Some(2)));
     assert_eq!((child.sets.len(), child.sets[100].as_str()), (101, "and 150 more"));
     assert_eq!((child.removes.len(), child.takes.len()), (100, 100));
     let message = "the API server disagrees; it takes over 150 more fields than are listed";
-    assert_eq!((child.dry_run, child.message.as_deref()), (DryRun::Disagreed, Some(message)));
+    assert_eq!((child.dry_run, child.message.as_deref()), (DryRunResult::Disagreed, Some(message)));
 }
 
 #[test]
 fn a_plan_is_removed_with_the_mode() {
     let before = status(
-        &planned("Preview", Rehearsed::default(), DryRun::Agreed, None),
+        &planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None),
         &WorkloadStatus::default(),
         now(),
     );

@@ -3,7 +3,7 @@
 use baton_crd::{
     Adoption, Autoscaling, ChildState, ChildStatus, DisruptionBudget, ExternalAutoscaler, HandoverPhase,
     Mode, PlannedAction, PlannedChild, Protocol, ReplicaOwnership, Rollout, ServicePort, ServiceSpec,
-    Takeover, Workload, WorkloadSpec, WorkloadStatus,
+    TakeoverStatus, Workload, WorkloadSpec, WorkloadStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -127,7 +127,7 @@ fn a_workload_survives_the_wire() {
             state: ChildState::Rejected,
             message: Some("port 80 is taken".to_owned()),
         }],
-        takeovers: vec![Takeover {
+        takeovers: vec![TakeoverStatus {
             kind: "Deployment".to_owned(),
             name: "shop".to_owned(),
             path: ".spec.replicas".to_owned(),

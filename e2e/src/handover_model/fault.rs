@@ -1,7 +1,7 @@
 //! Bugs that the operator could have. They change what the real code sees, receives and sends, and show that the model finds
 //! such bugs.
 
-use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request};
+use baton_apply::{Change, Guard, LiveObject, Prediction, PreparedWrite, Request};
 use baton_controller::{
     FIELD_MANAGER, HANDOVER_MANAGER,
     decide::{
@@ -155,7 +155,7 @@ impl Fault {
     /// Whether the fault skips a write.
     pub(super) fn skips(self, write: &PreparedWrite) -> bool {
         self == Self::SkipsOwnership
-            && matches!(&write.forecast, Ok(Forecast::Stored(stored))
+            && matches!(&write.prediction, Ok(Prediction::Stored(stored))
                 if stored.effects.sets.is_empty() && stored.effects.removes.is_empty())
     }
 

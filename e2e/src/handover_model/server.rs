@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use baton_apply::{
-    ApiError, Change, Forecast, ForecastError, Guard, LiveObject, Request, Schemas, Target,
+    ApiError, Change, Guard, LiveObject, Prediction, PredictionError, Request, Schemas, Target,
     openapi::document_path,
 };
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
@@ -183,18 +183,18 @@ impl Server {
                 return if is_met { ServerResponse::Done(None) } else { STALE };
             }
         }
-        match self.schemas.forecast(request, live.as_ref(), moment()) {
-            Ok(Forecast::NoOp) => ServerResponse::Done(before),
-            Ok(Forecast::Stored(stored)) if !stored.changed => ServerResponse::Done(before),
-            Ok(Forecast::Stored(stored)) => {
+        match self.schemas.predict(request, live.as_ref(), moment()) {
+            Ok(Prediction::NoOp) => ServerResponse::Done(before),
+            Ok(Prediction::Stored(stored)) if !stored.changed => ServerResponse::Done(before),
+            Ok(Prediction::Stored(stored)) => {
                 let uid = live.map_or_else(|| format!("uid-{uid}"), |live| live.revision().uid);
                 ServerResponse::Done(Some(self.store(tree(&stored.object).clone(), &uid)))
             }
-            Ok(Forecast::Deleted) => ServerResponse::Done(None),
-            Ok(Forecast::Conflicts(_)) => ServerResponse::Stale { conflict: true },
+            Ok(Prediction::Deleted) => ServerResponse::Done(None),
+            Ok(Prediction::Conflicts(_)) => ServerResponse::Stale { conflict: true },
             // The guard of a JSON patch failed.
-            Err(ForecastError::Patch(_)) => STALE,
-            Ok(Forecast::Refused(_)) | Err(_) => ServerResponse::Refused,
+            Err(PredictionError::Patch(_)) => STALE,
+            Ok(Prediction::Refused(_)) | Err(_) => ServerResponse::Refused,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use baton_crd::{DryRun, PlannedAction, PlannedChild};
+use baton_crd::{DryRunResult, PlannedAction, PlannedChild};
 use serde_json::Value;
 
 use crate::change::{Change, lost, stored};
@@ -24,7 +24,7 @@ pub fn faults(
     };
     let lost = before.map(|before| lost(before, after)).unwrap_or_default();
     let mut faults = Vec::new();
-    if plan.dry_run != DryRun::Agreed {
+    if plan.dry_run != DryRunResult::Agreed {
         let message = plan.message.clone().unwrap_or_default();
         faults.push(("the dry run of the plan didn't agree", format!("{:?} {message}", plan.dry_run)));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
-use baton_crd::DryRun;
+use baton_crd::DryRunResult;
 use baton_e2e::{
     Environment, OperatorOptions,
     environment::{entries_of, replicas},
@@ -215,7 +215,7 @@ async fn a_load_balancer_that_gets_another_type_is_predicted(cluster: Cluster) {
         eventually(&format!("an agreed plan for {of_type}"), async || {
             let plan = env.workload().await.status.unwrap_or_default().plan;
             let is_agreed =
-                plan.iter().any(|child| child.kind == "Service" && child.dry_run == DryRun::Agreed);
+                plan.iter().any(|child| child.kind == "Service" && child.dry_run == DryRunResult::Agreed);
             if is_agreed { Ok(()) } else { Err(plan) }
         })
         .await;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
-use baton_crd::Takeover;
+use baton_crd::TakeoverStatus;
 use baton_e2e::{Environment, environment::image, scenarios};
 use baton_testbed::{AuditEntries, Cluster, eventually};
 use jiff::SignedDuration;
@@ -192,7 +192,8 @@ async fn contention_ends_with_an_edit_that_gives_the_field_up(cluster: Cluster) 
     let rogue = Rogue::start(env.children(ChildKind::Deployment));
     eventually("contention of five rounds", async || {
         let takeovers = env.workload().await.status.unwrap_or_default().takeovers;
-        let is_it = |taken: &Takeover| taken.path == ".metadata.annotations.contested" && taken.count >= 5;
+        let is_it =
+            |taken: &TakeoverStatus| taken.path == ".metadata.annotations.contested" && taken.count >= 5;
         if takeovers.iter().any(is_it) { Ok(()) } else { Err(takeovers) }
     })
     .await;

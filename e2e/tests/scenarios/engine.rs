@@ -21,7 +21,7 @@ use std::{
 
 use baton_apiserver::{Actor, ApiServer};
 use baton_apply::{
-    Applier, LiveObject, Options, Outcome, SchemaCache, Target, Verdict,
+    Applier, Comparison, LiveObject, Options, Outcome, SchemaCache, Target,
     fieldpath::{Path, PathElement::Field},
     openapi,
     ownership::owners,
@@ -269,7 +269,7 @@ async fn an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that
     };
 
     let made = apply(None, "one", "a").await;
-    assert!(matches!(made, Outcome::Stored { verdict: Some(Verdict::Match), .. }), "{made:?}");
+    assert!(matches!(made, Outcome::Stored { comparison: Some(Comparison::Match), .. }), "{made:?}");
     let api: Api<LiveObject> = Api::namespaced_with(client, namespace.name(), &config_maps);
     let listed = api.list(&ListParams::default().fields("metadata.name=web")).await.unwrap().items;
     assert_eq!(listed[0].get(&["kind"]), None, "the server leaves it out in a list");

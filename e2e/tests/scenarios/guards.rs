@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use baton_apply::{
-    Applier, Change, Effect, Guard, LiveObject, Outcome, Request, Target, Tries,
+    Applier, Change, DryRun, Guard, LiveObject, Outcome, Request, Target, Tries,
     ownership::{Release, hand_over},
 };
 use baton_controller::{
@@ -49,7 +49,7 @@ fn apply(workload: &Workload, replicas: Option<i32>, guard: Guard) -> Step {
 async fn send(applier: &Applier, workload: &Workload, step: &Step) -> Outcome {
     let request = step.request(workload).unwrap();
     let write = applier.schemas().prepare(request, None, Tries::default(), Timestamp::now());
-    applier.perform(&write, None, Effect::Stored).await
+    applier.perform(&write, None, DryRun::No).await
 }
 
 async fn done(applier: &Applier, workload: &Workload, step: Step) -> LiveObject {
@@ -158,7 +158,7 @@ async fn a_pod_that_is_deleted_gracefully_is_not_gone(cluster: Cluster) {
         // Its controllers may write it meanwhile.
         let live = applier.read(&Target::of(&pod, &())).await.unwrap().unwrap();
         let change = Change::Delete(live.revision());
-        applier.send(&Request { target: Target::of(&pod, &()), change }, Effect::Stored).await
+        applier.send(&Request { target: Target::of(&pod, &()), change }, DryRun::No).await
     })
     .await;
     assert!(left.is_some_and(|left| left.is_terminating()), "it lives on for its grace period");

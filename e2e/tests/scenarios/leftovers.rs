@@ -9,7 +9,7 @@ use std::{
 };
 
 use baton_apply::{
-    Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
+    Applier, DryRun, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
 };
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::{Environment, scenarios};
@@ -229,7 +229,7 @@ fn emptied_cases() -> Vec<Case> {
 struct Sent(Arc<AtomicUsize>);
 
 impl Observer for Sent {
-    fn ended(&self, _: &PreparedWrite, _: Effect, outcome: &Outcome) {
+    fn ended(&self, _: &PreparedWrite, _: DryRun, outcome: &Outcome) {
         if let Outcome::Stored { .. } = outcome {
             self.0.fetch_add(1, Ordering::Relaxed);
         }

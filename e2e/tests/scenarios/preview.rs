@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::decide::child::ChildKind;
-use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
+use baton_crd::{DryRunResult, HandoverPhase, PlannedAction, PlannedChild};
 use baton_e2e::{Change, Environment, scenarios};
 use baton_testbed::{AuditEntry, Cluster, eventually};
 use kube::{
@@ -98,7 +98,7 @@ async fn does_as_planned(env: &Environment, spec: &Value, plan: &[PlannedChild])
         kinds.into_iter().map(|kind| (kind, Change::seen(before.get(kind), after.get(kind)))).collect();
     assert_eq!(planned, seen, "left: planned, right: done");
     for child in plan {
-        assert_eq!(child.dry_run, DryRun::Agreed, "{child:#?}");
+        assert_eq!(child.dry_run, DryRunResult::Agreed, "{child:#?}");
     }
     assert_eq!(self::plan(env).await, [], "there is no plan any more");
 }
@@ -277,7 +277,7 @@ async fn what_only_the_server_can_reject_is_reported_with_its_message(cluster: C
     let spec = json!({"replicas": 1, "template": app(&json!({"resources": resources}))});
     let plan = planned(&env, "Preview", &spec, nothing).await;
     let deployment = child(&plan, "Deployment");
-    assert_eq!((deployment.action, deployment.dry_run), (PlannedAction::Create, DryRun::Rejected));
+    assert_eq!((deployment.action, deployment.dry_run), (PlannedAction::Create, DryRunResult::Rejected));
     let message = deployment.message.as_deref().unwrap();
     assert!(message.contains("must be less than or equal to cpu limit"), "{message}");
 }
@@ -296,7 +296,7 @@ async fn no_write_is_planned_for_an_object_that_is_not_batons(cluster: Cluster) 
     let plan = planned(&env, "Preview", &spec, nothing).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Create), ("Service", PlannedAction::Nothing)]);
     let service = child(&plan, "Service");
-    assert_eq!(service.dry_run, DryRun::NotRun);
+    assert_eq!(service.dry_run, DryRunResult::NotRun);
     let message = service.message.as_deref().unwrap();
     assert!(message.contains("made by helm"), "{message}");
 }

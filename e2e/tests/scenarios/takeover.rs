@@ -1,7 +1,7 @@
 //! Baton reports each takeover: which field, from which manager, how often. It shows no value that may be secret.
 
 use baton_controller::decide::child::ChildKind;
-use baton_crd::Takeover;
+use baton_crd::TakeoverStatus;
 use baton_e2e::{
     Environment, OperatorOptions,
     environment::{image, replicas},
@@ -42,7 +42,7 @@ async fn force_as(env: &Environment, manager: &str, fields: &Value) {
 }
 
 /// Waits until a takeover from this manager has this count, and is the only one from it.
-async fn takeover(env: &Environment, manager: &str, count: i32) -> Takeover {
+async fn takeover(env: &Environment, manager: &str, count: i32) -> TakeoverStatus {
     eventually(&format!("takeover number {count} from {manager}"), async || {
         let takeovers = env.workload().await.status.unwrap_or_default().takeovers;
         match takeovers.iter().filter(|known| known.manager == manager).collect::<Vec<_>>()[..] {

@@ -32,7 +32,7 @@ use self::{chain::Chain, convert::Versions, entries::Managed};
 use crate::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement, Pattern, PatternElement},
-    typed::{Comparison, Context, Typed},
+    typed::{Context, Typed, ValueComparison},
     updater::{Conflict, Filter},
     value::{Map, Value},
 };
@@ -203,7 +203,7 @@ impl<'a> Resource<'a> {
         live: Option<Live<'a>>,
         stored: &Stored<'a>,
         release: Release,
-    ) -> Comparison<'a> {
+    ) -> ValueComparison<'a> {
         let context = self.context(arena, release);
         let live = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
         // Both are valid: the one is live, the other comes from a merge.

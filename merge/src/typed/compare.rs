@@ -15,7 +15,7 @@ use crate::{
 /// What differs between an old value and a new one. No path is in more than one of the sets, but for items that were or
 /// become duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Comparison<'a> {
+pub struct ValueComparison<'a> {
     /// What only the new one has: leaves and everything above them that is new.
     pub added: FieldSet<'a>,
     /// What both have with different values.
@@ -24,7 +24,7 @@ pub struct Comparison<'a> {
     pub removed: FieldSet<'a>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> ValueComparison<'a> {
     /// Whether the two are the same.
     pub fn is_same(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
@@ -46,9 +46,9 @@ pub(super) fn compare<'a>(
     type_id: TypeId,
     old: Value<'a>,
     new: Value<'a>,
-) -> Result<Comparison<'a>, Invalid> {
+) -> Result<ValueComparison<'a>, Invalid> {
     if old.is_same(&new) && context.schema.is_regular() {
-        return Ok(Comparison::default());
+        return Ok(ValueComparison::default());
     }
     let set = || SetBuilder::new(context.arena);
     let mut walk = Walk {
@@ -60,7 +60,7 @@ pub(super) fn compare<'a>(
         violations: Violations::default(),
     };
     walk.either(type_id, Some(old), Some(new));
-    let comparison = Comparison {
+    let comparison = ValueComparison {
         added: walk.added.finish(),
         modified: walk.modified.finish(),
         removed: walk.removed.finish(),

@@ -16,7 +16,7 @@ mod structs;
 mod to_set;
 mod validate;
 
-pub use compare::Comparison;
+pub use compare::ValueComparison;
 pub use error::{Invalid, Violation};
 pub(crate) use kinds::fits;
 pub use structs::Struct;
@@ -164,7 +164,7 @@ impl<'a> Typed<'a> {
     ///
     /// # Errors
     /// Where the schema has no type for a part of either.
-    pub fn compare(&self, new: &Self) -> Result<Comparison<'a>, Invalid> {
+    pub fn compare(&self, new: &Self) -> Result<ValueComparison<'a>, Invalid> {
         self.same_type(new)?;
         compare::compare(self.context, self.type_id, self.value, new.value)
     }

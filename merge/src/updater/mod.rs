@@ -13,7 +13,7 @@ pub use managers::{Managers, VersionedSet};
 use crate::{
     Arena,
     fieldpath::{FieldSet, ManyTimes, Path, Pattern},
-    typed::{Comparison, Invalid, Typed},
+    typed::{Invalid, Typed, ValueComparison},
 };
 
 /// Brings objects from one version of an API to another.
@@ -186,7 +186,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         }
     }
 
-    fn filtered(&self, version: &str, comparison: Comparison<'a>) -> Comparison<'a> {
+    fn filtered(&self, version: &str, comparison: ValueComparison<'a>) -> ValueComparison<'a> {
         comparison.map(|set| self.filter(version, set))
     }
 
@@ -222,7 +222,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         managers: Managers<'a, M>,
         writer: &M,
         force: bool,
-    ) -> Result<(Managers<'a, M>, Comparison<'a>), UpdateError<'a, M>> {
+    ) -> Result<(Managers<'a, M>, ValueComparison<'a>), UpdateError<'a, M>> {
         let comparison = self.filtered(version, old.compare(&new)?);
         let count = managers.len();
         let changes = |comparison| Changes::new(self.arena, comparison, count);
@@ -261,7 +261,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         old: Typed<'a>,
         new: Typed<'a>,
         compared: &'c mut Vec<(&'a str, Changes<'a>)>,
-        changes: impl Fn(Comparison<'a>) -> Changes<'a>,
+        changes: impl Fn(ValueComparison<'a>) -> Changes<'a>,
     ) -> Result<Option<&'c Changes<'a>>, UpdateError<'a, M>> {
         if let Some(at) = compared.iter().position(|(own, _)| *own == version) {
             return Ok(Some(&compared[at].1));
@@ -286,7 +286,7 @@ struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    fn new(arena: &'a Arena, comparison: Comparison<'a>, managers: usize) -> Self {
+    fn new(arena: &'a Arena, comparison: ValueComparison<'a>, managers: usize) -> Self {
         let many_times = |set| ManyTimes::new(arena, set, managers);
         Self { set: many_times(comparison.set(arena)), removed: many_times(comparison.removed) }
     }

@@ -1,6 +1,6 @@
 //! `apply`: server-side apply that says what it will do.
 
-use baton_apply::Forecast;
+use baton_apply::Prediction;
 use clap::Args;
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     intents::{Intent, IntentArgs},
     path::FieldQuery,
     view::OutputArgs,
-    write::{DryRun, DryRunArgs},
+    write::{DryRunArgs, DryRunStrategy},
 };
 
 /// Apply manifests by server-side apply, and say what that does
@@ -51,7 +51,7 @@ pub(crate) struct ApplyArgs {
 
 pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let dry_run = args.dry_run.get(terminal)?;
-    if !args.intents.live.is_empty() && dry_run != DryRun::Client {
+    if !args.intents.live.is_empty() && dry_run != DryRunStrategy::Client {
         return Err(Failure::Input("--live only predicts: add --dry-run=client".to_owned()));
     }
     let (writer, mut intents) = args.intents.read(cluster, terminal).await?;
@@ -68,8 +68,8 @@ pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut T
                 if overwritten.is_empty() {
                     return Ok(request);
                 }
-                let force = match writer.predict(request.clone(), live).write.forecast {
-                    Ok(Forecast::Conflicts(conflicts)) => {
+                let force = match writer.predict(request.clone(), live).write.prediction {
+                    Ok(Prediction::Conflicts(conflicts)) => {
                         conflicts.fields.iter().all(|conflict| overwritten.contains(&conflict.path))
                     }
                     _ => false,

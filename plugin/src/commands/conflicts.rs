@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use baton_apply::{Certainty, Forecast, LiveObject};
+use baton_apply::{Certainty, LiveObject, Prediction};
 use clap::Args;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::{
     failure::{Ending, Exit},
     intents::IntentArgs,
     view::{CYAN, Cell, Change, ChangeKind, DIM, OutputArgs, RED, Table, quoted},
-    write::DryRun,
+    write::DryRunStrategy,
 };
 
 /// Show the conflicts that an apply of these manifests would have, and the ways out of each
@@ -80,24 +80,26 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let written = writer.predict(intent.request(live, manager, false), live);
         let object = name_of(&intent.target);
         let (mut uncertain, mut own) = (None, BTreeSet::new());
-        match &written.write.forecast {
-            Ok(Forecast::Stored(stored)) => {
+        match &written.write.prediction {
+            Ok(Prediction::Stored(stored)) => {
                 if let Certainty::Unknown(reason) = stored.certainty {
                     uncertain = Some(reason);
                 }
             }
-            Ok(Forecast::Conflicts(conflicts)) => {
+            Ok(Prediction::Conflicts(conflicts)) => {
                 let fields = conflicts.fields.iter();
                 let fields = fields.filter(|one| one.manager == *manager && one.subresource.is_none());
                 own.extend(fields.map(|one| one.path.to_string()));
             }
             _ => {}
         }
-        let report = written.report(DryRun::Client);
+        let report = written.report(DryRunStrategy::Client);
         // The server checks conflicts first: only without them it says what else is wrong.
         let forced = async |live: Option<&LiveObject>| Ok(intent.request(live, manager, true));
-        let forced =
-            writer.try_out(intent.live.clone(), DryRun::Server, forced).await?.report(DryRun::Client);
+        let forced = writer
+            .try_out(intent.live.clone(), DryRunStrategy::Server, forced)
+            .await?
+            .report(DryRunStrategy::Client);
         let message = if forced.is_refused() {
             forced.message
         } else {

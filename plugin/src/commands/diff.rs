@@ -15,7 +15,7 @@ use crate::{
     view::{
         BOLD, CYAN, Change, ChangeKind, GREEN, HIDDEN_NEW, OutputArgs, PLAIN, RED, Secrecy, Table, printable,
     },
-    write::{DryRun, Written, WrittenReport},
+    write::{DryRunStrategy, Written, WrittenReport},
 };
 
 /// Show what an apply of these manifests would change
@@ -51,14 +51,13 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
     for intent in intents {
         let live = intent.live.as_ref();
         let plain = writer.predict(intent.request(live, manager, false), live);
-        let forced =
-            writer
-                .try_out(intent.live.clone(), DryRun::Server, async |live| {
-                    Ok(intent.request(live, manager, true))
-                })
-                .await?;
+        let forced = writer
+            .try_out(intent.live.clone(), DryRunStrategy::Server, async |live| {
+                Ok(intent.request(live, manager, true))
+            })
+            .await?;
         texts.push(text(&intent.target, live, &forced)?);
-        let (plain, forced) = (plain.report(DryRun::Client), forced.report(DryRun::Client));
+        let (plain, forced) = (plain.report(DryRunStrategy::Client), forced.report(DryRunStrategy::Client));
         reports.push(if forced.is_refused() {
             WrittenReport { changes: plain.changes, ..forced }
         } else {

@@ -10,7 +10,7 @@ use crate::{
     failure::{Ending, Exit, Failure},
     opened::Opened,
     view::OutputArgs,
-    write::{DryRun, DryRunArgs},
+    write::{DryRunArgs, DryRunStrategy},
 };
 
 /// Clear the managedFields of an object
@@ -38,7 +38,7 @@ pub(crate) struct ResetArgs {
 pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let dry_run = args.dry_run.get(terminal)?;
     let opened = Opened::new(&args.object, cluster).await?;
-    if dry_run == DryRun::None && !args.yes {
+    if dry_run == DryRunStrategy::None && !args.yes {
         let managers = opened.live.managers().join(", ");
         let question =
             format!("Clear who owns the fields of {}? Its managers are {managers}.", opened.name());

@@ -16,7 +16,7 @@ use crate::{
     owners::{Manager, owners_table},
     path::{FieldQuery, check_droppable},
     view::{BOLD, CYAN, Cell, GREEN, OutputArgs, RED, Secrecy, Table, YELLOW, shown},
-    write::DryRun,
+    write::DryRunStrategy,
 };
 
 /// Say why a field has its value, and what would happen if a manager dropped it
@@ -108,7 +108,7 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
     };
     let query: FieldQuery = owned.parse()?;
     for (place, owner) in report.owners.iter().enumerate() {
-        let asked = if place < MOST_ASKED { DryRun::Server } else { DryRun::Client };
+        let asked = if place < MOST_ASKED { DryRunStrategy::Server } else { DryRunStrategy::Client };
         report.if_dropped.push(dropped(&opened, owner, &query, &report.owners, asked).await?);
     }
     args.output.output.print(terminal, &report, |terminal| write(&report, terminal))?;
@@ -149,7 +149,7 @@ async fn dropped(
     owner: &Manager,
     query: &FieldQuery,
     owners: &[Manager],
-    asked: DryRun,
+    asked: DryRunStrategy,
 ) -> Result<Dropped, Failure> {
     let manager = owner.label();
     if !owner.applies() {
@@ -169,8 +169,10 @@ async fn dropped(
     let written = opened.writer.try_out(before, asked, async |_| Ok(request.clone())).await?;
     let confirmed = written.outcome.is_some();
     let Some(after) = written.after() else {
-        let why =
-            written.report(DryRun::Server).message.unwrap_or_else(|| "the server refuses it".to_owned());
+        let why = written
+            .report(DryRunStrategy::Server)
+            .message
+            .unwrap_or_else(|| "the server refuses it".to_owned());
         return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed });
     };
     let secrecy = Secrecy::of(&opened.target.resource);

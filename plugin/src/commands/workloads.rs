@@ -31,7 +31,7 @@ pub(crate) struct WorkloadsArgs {
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     replica_ownership: Option<Ownership>,
-    takeovers: Vec<Takeover>,
+    takeovers: Vec<TakeoverStatus>,
     children: Vec<Child>,
     plan: Vec<baton::PlannedChild>,
 }
@@ -44,7 +44,7 @@ struct Ownership {
 }
 
 #[derive(Deserialize)]
-struct Takeover {
+struct TakeoverStatus {
     #[serde(default)]
     count: i32,
 }

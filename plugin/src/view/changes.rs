@@ -88,11 +88,11 @@ impl Changing<'_> {
             let [old, new] = [&old, &new].map(|values| values.as_ref()?.at(path));
             old.map(|(_, value)| value) == new.map(|(_, value)| value)
         };
-        let mut takes: HashMap<&FieldPath, Vec<String>> = HashMap::new();
-        for take in &effects.takes {
-            takes.entry(&take.path).or_default().push(take.manager.clone());
+        let mut takeovers: HashMap<&FieldPath, Vec<String>> = HashMap::new();
+        for takeover in &effects.takeovers {
+            takeovers.entry(&takeover.path).or_default().push(takeover.manager.clone());
         }
-        let from = |path: &FieldPath| takes.get(path).cloned().unwrap_or_default();
+        let from = |path: &FieldPath| takeovers.get(path).cloned().unwrap_or_default();
         let change = |kind, path: &FieldPath| Change {
             path: path.to_string(),
             kind,
@@ -105,7 +105,11 @@ impl Changing<'_> {
             Some(had) => values_in(had, &effects.removes),
             None => effects.removes.clone(),
         };
-        let written = effects.sets.iter().chain(&removes).chain(effects.takes.iter().map(|take| &take.path));
+        let written = effects
+            .sets
+            .iter()
+            .chain(&removes)
+            .chain(effects.takeovers.iter().map(|takeover| &takeover.path));
         let (mut changes, mut known) = (Vec::new(), HashSet::new());
         for path in written {
             let written = change(ChangeKind::Changed, path);

@@ -110,7 +110,7 @@ fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, S
     let predicted = prediction.get("object").unwrap_or(&none);
     same_owners(&stored, &owners(predicted), if undone { None } else { Some(text(question, &["now"])) })?;
     let Some(stored) = (if changed { object } else { Some(live) }) else { return Ok(Accuracy::Match) };
-    let mut comparison = Comparison {
+    let mut comparison = Comparer {
         kind: text(question, &["gvk", "kind"]),
         custom: question.get("crd").is_some(),
         creates: live == &none,
@@ -184,7 +184,7 @@ fn are_near(one: &str, other: &str) -> bool {
 }
 
 /// Two objects being compared.
-struct Comparison<'a> {
+struct Comparer<'a> {
     kind: &'a str,
     custom: bool,
     creates: bool,
@@ -194,7 +194,7 @@ struct Comparison<'a> {
     path: Vec<String>,
 }
 
-impl Comparison<'_> {
+impl Comparer<'_> {
     fn compare(&mut self, predicted: &Json, stored: &Json) -> Result<(), String> {
         match (predicted, stored) {
             (Json::Object(ours), Json::Object(theirs)) => {

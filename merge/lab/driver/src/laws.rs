@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_merge::{
     Arena,
     fieldpath::FieldSet,
-    predict::{Apply, Prediction, Taken},
+    predict::{Apply, PredictedApply, Taken},
     schema::kinds::GroupVersionKind,
     server::{ManagerId, Operation, Resource, Resources},
     typed::{Duplicates, Typed},
@@ -47,7 +47,7 @@ impl<'s> Laws<'s> {
         }
     }
 
-    fn predict<'a>(&self, arena: &'a Arena, force: bool) -> Option<Prediction<'a>>
+    fn predict<'a>(&self, arena: &'a Arena, force: bool) -> Option<PredictedApply<'a>>
     where
         's: 'a,
     {
@@ -81,7 +81,7 @@ impl<'s> Laws<'s> {
     }
 
     /// The same request has one response, from trees and from text.
-    fn check_same_from_text(&self, prediction: &Prediction<'_>) {
+    fn check_same_from_text(&self, prediction: &PredictedApply<'_>) {
         let (live, intent) = (self.live.map(ToString::to_string), self.intent.to_string());
         let arena = Arena::new();
         let value = |text| Value::from_text(&arena, text).expect("what was written is read");
@@ -94,7 +94,7 @@ impl<'s> Laws<'s> {
         assert_eq!(prediction.certainty, again.certainty, "certain in two ways");
     }
 
-    fn check_done<'a>(&self, arena: &'a Arena, prediction: &Prediction<'a>)
+    fn check_done<'a>(&self, arena: &'a Arena, prediction: &PredictedApply<'a>)
     where
         's: 'a,
     {
@@ -110,7 +110,7 @@ impl<'s> Laws<'s> {
     }
 
     /// The comparison is that of the object before and after.
-    fn check_comparison(&self, arena: &Arena, prediction: &Prediction<'_>) {
+    fn check_comparison(&self, arena: &Arena, prediction: &PredictedApply<'_>) {
         // No server has an object without metadata, which owners bring.
         let Some(live) = self.live.filter(|live| live["metadata"].is_object()) else { return };
         let without_owners = |mut object: Json| {
@@ -133,7 +133,7 @@ impl<'s> Laws<'s> {
 
     /// Each conflict is about something that another manager owned; none is reported twice. (Updaters of a scale are reported
     /// with its version, while their entries have the parent's.)
-    fn check_conflicts<'a>(&self, arena: &'a Arena, refused: &Prediction<'a>)
+    fn check_conflicts<'a>(&self, arena: &'a Arena, refused: &PredictedApply<'a>)
     where
         's: 'a,
     {
@@ -151,7 +151,7 @@ impl<'s> Laws<'s> {
     }
 
     /// Forcing an apply takes what it would have conflicted about.
-    fn check_forced<'a>(&self, arena: &'a Arena, refused: &Prediction<'a>, forced: &Prediction<'a>)
+    fn check_forced<'a>(&self, arena: &'a Arena, refused: &PredictedApply<'a>, forced: &PredictedApply<'a>)
     where
         's: 'a,
     {
@@ -170,7 +170,7 @@ impl<'s> Laws<'s> {
 
     /// What anybody has lost is reported, once, and nothing else: of the applier as released; of others as taken, where the
     /// applier owns it now, else as dropped.
-    fn check_losses<'a>(&self, arena: &'a Arena, prediction: &Prediction<'a>)
+    fn check_losses<'a>(&self, arena: &'a Arena, prediction: &PredictedApply<'a>)
     where
         's: 'a,
     {
@@ -207,7 +207,7 @@ impl<'s> Laws<'s> {
         id.operation == Operation::Apply && id.manager == manager && id.subresource == self.apply.subresource
     }
 
-    fn owned_by_applier<'a>(&self, prediction: &Prediction<'a>) -> FieldSet<'a> {
+    fn owned_by_applier<'a>(&self, prediction: &PredictedApply<'a>) -> FieldSet<'a> {
         let own = prediction.stored.managed_fields.iter().find(|entry| self.is_applier(entry.id()));
         own.map(|entry| entry.fields).unwrap_or_default()
     }
@@ -252,7 +252,7 @@ impl<'s> Laws<'s> {
     }
 }
 
-fn check_unchanged(prediction: &Prediction<'_>) {
+fn check_unchanged(prediction: &PredictedApply<'_>) {
     assert!(!prediction.changed, "conflicts, and something changes");
     assert!(prediction.comparison.is_same(), "nothing changes, and something differs");
     for (what, lost) in [("taken", &prediction.taken), ("dropped", &prediction.dropped)] {
@@ -261,7 +261,7 @@ fn check_unchanged(prediction: &Prediction<'_>) {
     assert!(prediction.released.is_empty(), "nothing changes, and something is released");
 }
 
-fn owned_by<'a>(prediction: &Prediction<'a>, id: ManagerId<'_>) -> FieldSet<'a> {
+fn owned_by<'a>(prediction: &PredictedApply<'a>, id: ManagerId<'_>) -> FieldSet<'a> {
     let entry = prediction.stored.managed_fields.iter().find(|entry| entry.id() == id);
     entry.map(|entry| entry.fields).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use baton_merge::{
     fieldpath::FieldSet,
     predict::Apply,
     server::{Live, Resource, Resources, Spelling, Stored, Write},
-    typed::{Comparison, Duplicates, Typed},
+    typed::{Duplicates, Typed, ValueComparison},
     value::Value,
 };
 use jiff::Timestamp;
@@ -56,7 +56,7 @@ struct Memory {
 /// What an op led to.
 enum Outcome<'a> {
     Stored(Stored<'a>),
-    Comparison(Comparison<'a>),
+    Comparison(ValueComparison<'a>),
     Set(FieldSet<'a>),
     /// Field sets, which went to the black box as they came.
     Sets,

@@ -16,13 +16,13 @@ use baton_merge::{
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, Secrecy, find::Finder,
+    ApiError, DryRun, LiveObject, PredictedObject, Prediction, Request, Schemas, Secrecy, find::Finder,
     object::entries, quoted::without_mistyped_secrets, scratch::with_arena, spelling::is_filled_in,
 };
 
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Comparison {
     /// The response is as predicted.
     Match,
     /// The response is as predicted, except for what the server fills in or spells in its own way.
@@ -70,30 +70,30 @@ impl Schemas {
     pub(crate) fn check(
         &self,
         request: &Request,
-        forecast: &Forecast,
+        prediction: &Prediction,
         base: Option<&LiveObject>,
         response: &LiveObject,
-        effect: Effect,
-    ) -> Option<Verdict> {
-        let predicted = match forecast {
-            Forecast::NoOp => Predicted::unchanged(base?),
-            Forecast::Stored(stored) => Predicted::stored(stored),
-            Forecast::Conflicts(conflicts) => return Some(accepted(conflicts)),
-            Forecast::Refused(message) => return Some(accepted(message)),
-            Forecast::Deleted => return None,
+        dry_run: DryRun,
+    ) -> Option<Comparison> {
+        let predicted = match prediction {
+            Prediction::NoOp => Predicted::unchanged(base?),
+            Prediction::Stored(stored) => Predicted::stored(stored),
+            Prediction::Conflicts(conflicts) => return Some(accepted(conflicts)),
+            Prediction::Refused(message) => return Some(accepted(message)),
+            Prediction::Deleted => return None,
         };
         let resource = self.resource(&request.target.resource).ok()?;
         let was_changed =
-            base.filter(|_| effect == Effect::Stored).map(|base| base.revision() != response.revision());
+            base.filter(|_| dry_run == DryRun::No).map(|base| base.revision() != response.revision());
         with_arena(|arena| {
             let secrecy = Secrecy::of(&request.target.resource);
-            let comparison = Comparison { resource, secrecy, release: self.release(), arena };
-            comparison.verdict(&predicted, base, response, was_changed)
+            let comparer = Comparer { resource, secrecy, release: self.release(), arena };
+            comparer.comparison(&predicted, base, response, was_changed)
         })
     }
 }
 
-impl Forecast {
+impl Prediction {
     /// Whether the server was predicted to refuse the request in this way. A refusal that wasn't predicted doesn't prove an error
     /// of the merge: the server checks conflicts before the resourceVersion, so it may have had another object than the
     /// prediction was made for.
@@ -107,9 +107,9 @@ impl Forecast {
     }
 }
 
-/// The verdict of a write that was predicted to be refused with this message.
-fn accepted(refusal: &impl fmt::Display) -> Verdict {
-    Verdict::Mismatch(vec![Difference::new("the write", format!("a refusal: {refusal}"), "accepted")])
+/// The comparison of a write that was predicted to be refused with this message.
+fn accepted(refusal: &impl fmt::Display) -> Comparison {
+    Comparison::Mismatch(vec![Difference::new("the write", format!("a refusal: {refusal}"), "accepted")])
 }
 
 /// A predicted object.
@@ -132,26 +132,26 @@ impl<'p> Predicted<'p> {
     }
 }
 
-struct Comparison<'a> {
+struct Comparer<'a> {
     resource: Resource<'a>,
     secrecy: Secrecy,
     release: Release,
     arena: &'a Arena,
 }
 
-impl<'a> Comparison<'a> {
-    fn verdict(
+impl<'a> Comparer<'a> {
+    fn comparison(
         &self,
         predicted: &Predicted<'a>,
         base: Option<&LiveObject>,
         response: &'a LiveObject,
         was_changed: Option<bool>,
-    ) -> Option<Verdict> {
+    ) -> Option<Comparison> {
         let read = |object: &'a LiveObject| object.value(self.arena);
         let (ours, theirs) = match (read(predicted.object), read(response)) {
             (Ok(ours), Ok(theirs)) => (ours, theirs),
             (Err(invalid), _) | (_, Err(invalid)) => {
-                return Some(Verdict::Mismatch(vec![self.unreadable(&invalid)]));
+                return Some(Comparison::Mismatch(vec![self.unreadable(&invalid)]));
             }
         };
         let owners = [entries(ours), entries(theirs)];
@@ -181,11 +181,11 @@ impl<'a> Comparison<'a> {
         differences.truncate(MOST_DIFFERENCES);
         Some(match predicted.certainty {
             Certainty::Unknown(reason) | Certainty::Unseen(reason) if !differences.is_empty() => {
-                Verdict::Unknown(reason)
+                Comparison::Unknown(reason)
             }
-            _ if !differences.is_empty() => Verdict::Mismatch(differences),
-            _ if filled_in => Verdict::ModuloDefaulting,
-            _ => Verdict::Match,
+            _ if !differences.is_empty() => Comparison::Mismatch(differences),
+            _ if filled_in => Comparison::ModuloDefaulting,
+            _ => Comparison::Match,
         })
     }
 

@@ -29,7 +29,7 @@ use crate::{
 
 /// What a request will do.
 #[derive(Clone, Debug)]
-pub enum Forecast {
+pub enum Prediction {
     /// Certainly nothing: it needn't be sent.
     NoOp,
     /// The object will be this, including its `managedFields`.
@@ -144,7 +144,7 @@ impl PredictedObject {
 
 /// Why a request can't be predicted.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum ForecastError {
+pub enum PredictionError {
     /// There is no schema.
     #[error(transparent)]
     NoSchema(#[from] NoSchema),
@@ -161,69 +161,74 @@ impl Schemas {
     ///
     /// # Errors
     /// When nothing can be predicted: there is no schema, or an object can't be read.
-    pub fn forecast(
+    pub fn predict(
         &self,
         request: &Request,
         live: Option<&LiveObject>,
         now: Timestamp,
-    ) -> Result<Forecast, ForecastError> {
-        self.forecast_with_first(request, live, now).map(|(forecast, _)| forecast)
+    ) -> Result<Prediction, PredictionError> {
+        self.predict_with_first(request, live, now).map(|(prediction, _)| prediction)
     }
 
     /// The same, with the write that has to come before it, if there is one.
-    pub(crate) fn forecast_with_first(
+    pub(crate) fn predict_with_first(
         &self,
         request: &Request,
         live: Option<&LiveObject>,
         now: Timestamp,
-    ) -> Result<(Forecast, Option<First>), ForecastError> {
+    ) -> Result<(Prediction, Option<First>), PredictionError> {
         let subresource = request.target.subresource.unwrap_or_default();
         match &request.change {
             Change::Apply { body, manager, force } => {
                 let apply = Apply { manager, force: *force, subresource, now, release: self.release() };
-                with_arena(|arena| self.forecast_apply(arena, request, live, body, apply))
+                with_arena(|arena| self.predict_apply(arena, request, live, body, apply))
             }
             Change::Patch { operations, manager } => {
                 let write = Write { manager, subresource, now, release: self.release() };
-                self.forecast_patch(request, live, operations, write).map(|forecast| (forecast, None))
+                self.predict_patch(request, live, operations, write).map(|prediction| (prediction, None))
             }
-            Change::Delete(_) => Ok((Forecast::Deleted, None)),
+            Change::Delete(_) => Ok((Prediction::Deleted, None)),
         }
     }
 
-    fn forecast_apply(
+    fn predict_apply(
         &self,
         arena: &Arena,
         request: &Request,
         live: Option<&LiveObject>,
         body: &Json,
         apply: Apply<'_>,
-    ) -> Result<(Forecast, Option<First>), ForecastError> {
-        let alone = |forecast| Ok((forecast, None));
+    ) -> Result<(Prediction, Option<First>), PredictionError> {
+        let alone = |prediction| Ok((prediction, None));
         let secrecy = Secrecy::of(&request.target.resource);
         let resource = self.resource(&request.target.resource)?;
         let before = live.map(|live| readable("live object", live.value(arena))).transpose()?;
         let intent = readable("intent", Value::from_json(arena, body))?;
         let broken = request.broken_guard(live);
         if broken.is_none() && before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
-            return alone(Forecast::NoOp);
+            return alone(Prediction::NoOp);
         }
         let mut prediction = match resource.predict_values(arena, before, intent, apply) {
             Ok(prediction) => prediction,
             Err(PredictError::Refused(message)) => {
-                return alone(Forecast::Refused(without_mistyped_secrets(&message, secrecy)));
+                return alone(Prediction::Refused(without_mistyped_secrets(&message, secrecy)));
             }
-            Err(error) => return Err(ForecastError::Object(error)),
+            Err(error) => return Err(PredictionError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
             let live = before.unwrap_or(Value::Null);
-            return alone(Forecast::Conflicts(Conflicts::new(&prediction.conflicts, secrecy, live, intent)));
+            return alone(Prediction::Conflicts(Conflicts::new(
+                &prediction.conflicts,
+                secrecy,
+                live,
+                intent,
+            )));
         }
         if let Some(message) = broken {
-            return alone(Forecast::Refused(message));
+            return alone(Prediction::Refused(message));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
-            return alone(Forecast::NoOp);
+            return alone(Prediction::NoOp);
         }
         let copied = stored_form(arena, resource, before, &mut prediction);
         let (old, new) = (Finder::new(before.unwrap_or(Value::Null)), Finder::new(prediction.stored.object));
@@ -233,7 +238,7 @@ impl Schemas {
             .filter(|_| prediction.certainty == Certainty::ModuloDefaulting)
             .and_then(|before| Repeat::of(arena, before, &prediction, unstored, apply.manager));
         if repeat == Some(Repeat::Exact) {
-            return alone(Forecast::NoOp);
+            return alone(Prediction::NoOp);
         }
         let object = predicted(&prediction.stored)?;
         let effects = Effects::of(arena, &prediction, secrecy, [&old, &new], unstored, apply.manager);
@@ -264,23 +269,23 @@ impl Schemas {
             is_repeat: repeat.is_some() || (before.is_some() && matches!(certainty, Certainty::Unseen(_))),
             at: apply.now,
         };
-        Ok((Forecast::Stored(Box::new(stored)), first))
+        Ok((Prediction::Stored(Box::new(stored)), first))
     }
 
-    fn forecast_patch(
+    fn predict_patch(
         &self,
         request: &Request,
         live: Option<&LiveObject>,
         operations: &json_patch::Patch,
         write: Write<'_>,
-    ) -> Result<Forecast, ForecastError> {
+    ) -> Result<Prediction, PredictionError> {
         let resource = self.resource(&request.target.resource)?;
         let arena = Arena::new();
         let before = live.map(|live| readable("live object", live.value(&arena))).transpose()?;
         let patched = patched(&arena, before.unwrap_or(Value::Null), operations)?;
         let before = before.map(|object| Live { object, spelling: Spelling::UNKNOWN });
         match resource.update(&arena, before, patched, write) {
-            Ok(stored) => Ok(Forecast::Stored(Box::new(PredictedObject {
+            Ok(stored) => Ok(Prediction::Stored(Box::new(PredictedObject {
                 object: predicted(&stored)?,
                 changed: stored.changed,
                 certainty: stored.certainty,
@@ -291,17 +296,17 @@ impl Schemas {
             }))),
             Err(refusal) => {
                 let secrecy = Secrecy::of(&request.target.resource);
-                Ok(Forecast::Refused(without_mistyped_secrets(&refusal.to_string(), secrecy)))
+                Ok(Prediction::Refused(without_mistyped_secrets(&refusal.to_string(), secrecy)))
             }
         }
     }
 }
 
-fn readable<T>(what: &'static str, read: Result<T, ValueError>) -> Result<T, ForecastError> {
-    read.map_err(|source| ForecastError::Object(PredictError::Value { what, source }))
+fn readable<T>(what: &'static str, read: Result<T, ValueError>) -> Result<T, PredictionError> {
+    read.map_err(|source| PredictionError::Object(PredictError::Value { what, source }))
 }
 
-fn predicted(stored: &Stored<'_>) -> Result<LiveObject, ForecastError> {
+fn predicted(stored: &Stored<'_>) -> Result<LiveObject, PredictionError> {
     let object = serde_json::to_string(stored).and_then(LiveObject::from_text);
     readable("predicted object", object.map_err(|error| ValueError::NotJson(error.to_string())))
 }

@@ -1,4 +1,4 @@
-//! Predictions of what a request will do: the objects on one side and the forecast on the other.
+//! Predictions of what a request will do: the objects on one side and the prediction on the other.
 
 use crate::common::{
     MANAGER, apply, but, deployment, deployments, earlier, forced, now, object, response, schemas, services,
@@ -7,8 +7,8 @@ use crate::common::{
 use std::sync::Arc;
 
 use baton_apply::{
-    Change, Effects, FieldPath, Forecast, ForecastError, Guard, LiveObject, ManagedFieldsEntry, Request,
-    Schemas, Take, Target, Tries, openapi::document_path,
+    Change, Effects, FieldPath, Guard, LiveObject, ManagedFieldsEntry, Prediction, PredictionError, Request,
+    Schemas, Takeover, Target, Tries, openapi::document_path,
 };
 use baton_merge::{
     Release,
@@ -17,14 +17,14 @@ use baton_merge::{
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-fn forecast(request: &Request, live: Option<&LiveObject>) -> Forecast {
-    schemas().forecast(request, live, now()).unwrap()
+fn predict(request: &Request, live: Option<&LiveObject>) -> Prediction {
+    schemas().predict(request, live, now()).unwrap()
 }
 
 /// What an apply by Baton does to single fields.
 fn effects(live: Option<&LiveObject>, body: &Value) -> Effects {
-    match forecast(&forced(body), live) {
-        Forecast::Stored(stored) => stored.effects,
+    match predict(&forced(body), live) {
+        Prediction::Stored(stored) => stored.effects,
         other => panic!("{other:?} stores nothing"),
     }
 }
@@ -34,7 +34,7 @@ fn texts(paths: &[FieldPath]) -> Vec<&str> {
 }
 
 fn is_noop(live: &LiveObject, body: &Value) -> bool {
-    matches!(forecast(&forced(body), Some(live)), Forecast::NoOp)
+    matches!(predict(&forced(body), Some(live)), Prediction::NoOp)
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
@@ -82,11 +82,11 @@ fn a_value_that_the_server_always_drops_is_not_reported_as_set() {
 #[test]
 fn a_creation_sets_every_field_except_those_that_identify_the_object() {
     let service = object(&services(), &json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
-    let Forecast::Stored(stored) = forecast(&forced(&service), None) else { panic!("it would be created") };
+    let Prediction::Stored(stored) = predict(&forced(&service), None) else { panic!("it would be created") };
     assert!(stored.changed);
     assert_eq!(texts(&stored.effects.sets), [".spec.type", r#".spec.ports[port=80,protocol="TCP"].port"#]);
-    let Effects { removes, takes, releases, .. } = stored.effects;
-    assert!(removes.is_empty() && takes.is_empty() && releases.is_empty());
+    let Effects { removes, takeovers, releases, .. } = stored.effects;
+    assert!(removes.is_empty() && takeovers.is_empty() && releases.is_empty());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_unforced_temporary_manager_gets_a_conflict_with_the_autoscaler() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("autoscaler", &with(5))]);
     let unforced = apply(&with(3), "temporary", false);
-    let Forecast::Conflicts(conflicts) = forecast(&unforced, Some(&live)) else {
+    let Prediction::Conflicts(conflicts) = predict(&unforced, Some(&live)) else {
         panic!("it would be stored")
     };
     assert_eq!(
@@ -105,13 +105,13 @@ fn the_unforced_temporary_manager_gets_a_conflict_with_the_autoscaler() {
     assert_eq!((conflict.live.as_deref(), conflict.intended.as_deref()), (Some("5"), Some("3")));
 
     let same = apply(&with(5), "temporary", false);
-    assert!(matches!(forecast(&same, Some(&live)), Forecast::Stored(_)), "the same replica count is shared");
+    assert!(matches!(predict(&same, Some(&live)), Prediction::Stored(_)), "the same replica count is shared");
 }
 
 #[test]
 fn an_apply_that_does_not_fit_the_schema_is_refused_with_a_message() {
     let body = object(&deployments(), &json!({"replicas": "three"}));
-    let Forecast::Refused(message) = forecast(&forced(&body), None) else { panic!("it would be stored") };
+    let Prediction::Refused(message) = predict(&forced(&body), None) else { panic!("it would be stored") };
     assert!(message.contains(".spec.replicas"), "{message}");
 }
 
@@ -121,13 +121,13 @@ fn a_takeover_is_reported_with_the_manager_and_both_values() {
         ("baton", &deployment(&json!({"image": "app:1"}))),
         ("rogue", &deployment(&json!({"image": "evil:1"}))),
     ]);
-    let take = Take {
+    let takeover = Takeover {
         path: FieldPath::spelled(IMAGE),
         manager: "rogue".to_owned(),
         old: Some(r#""evil:1""#.to_owned()),
         new: Some(r#""app:1""#.to_owned()),
     };
-    assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takes, [take]);
+    assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takeovers, [takeover]);
 }
 
 #[test]
@@ -136,13 +136,13 @@ fn a_takeover_of_an_environment_variable_shows_no_value() {
         |value: &str| deployment(&json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]}));
     let live = stored(&[("baton", &with("hunter1")), ("rogue", &with("hunter2"))]);
     let effects = effects(Some(&live), &with("hunter1"));
-    let take = Take {
+    let takeover = Takeover {
         path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#),
         manager: "rogue".to_owned(),
         old: Some("(hidden)".to_owned()),
         new: Some("(hidden)".to_owned()),
     };
-    assert_eq!(effects.takes, [take]);
+    assert_eq!(effects.takeovers, [takeover]);
     assert!(!format!("{effects:?}").contains("hunter"));
 }
 
@@ -158,7 +158,7 @@ fn a_field_that_a_manager_owns_twice_is_one_takeover() {
         update["operation"] = json!("Update");
         entries.push(update);
     });
-    assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takes.len(), 1);
+    assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takeovers.len(), 1);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_field_that_the_writer_owns_by_another_operation_is_not_a_takeover() {
         }
     });
     let effects = effects(Some(&live), &with(3));
-    assert_eq!((texts(&effects.sets), effects.takes), (vec![".spec.replicas"], Vec::new()));
+    assert_eq!((texts(&effects.sets), effects.takeovers), (vec![".spec.replicas"], Vec::new()));
 }
 
 #[test]
@@ -210,13 +210,13 @@ fn another_managers_field_in_a_removed_item_is_a_takeover_without_a_new_value() 
             "fieldsType": "FieldsV1", "fieldsV1": fields,
         }));
     });
-    let take = Take {
+    let takeover = Takeover {
         path: FieldPath::spelled(r#".spec.template.spec.containers[name="proxy"].tty"#),
         manager: "rogue".to_owned(),
         old: Some("true".to_owned()),
         new: None,
     };
-    assert_eq!(effects(Some(&live), &body(&[app])).takes, [take]);
+    assert_eq!(effects(Some(&live), &body(&[app])).takeovers, [takeover]);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_zero_that_another_manager_has_too_is_not_taken_back() {
     let value = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].env[name="EMPTY"].value"#);
     assert!(live.is_owned_by("other", &value) && !live.is_owned_by(MANAGER, &value));
 
-    let Forecast::Stored(repeated) = forecast(&forced(&body), Some(&live)) else {
+    let Prediction::Stored(repeated) = predict(&forced(&body), Some(&live)) else {
         panic!("the server stores owners")
     };
     assert!(repeated.is_repeat);
@@ -278,20 +278,21 @@ fn a_zero_that_another_manager_has_too_is_not_taken_back() {
 
     let mut another = zeros.clone();
     another["env"][0]["value"] = json!("x");
-    let Forecast::Stored(changed) = forecast(&forced(&deployment(&another)), Some(&live)) else {
+    let Prediction::Stored(changed) = predict(&forced(&deployment(&another)), Some(&live)) else {
         panic!("it is stored")
     };
     assert!(!changed.is_repeat);
-    assert_eq!(changed.effects.takes.len(), 1, "{:?}", changed.effects);
+    assert_eq!(changed.effects.takeovers.len(), 1, "{:?}", changed.effects);
 
     let mut more = zeros;
     more["image"] = json!("app:2");
-    let Forecast::Stored(changed) = forecast(&forced(&deployment(&more)), Some(&live)) else {
+    let Prediction::Stored(changed) = predict(&forced(&deployment(&more)), Some(&live)) else {
         panic!("it is stored")
     };
     assert!(!changed.is_repeat);
-    let takes: Vec<&str> = changed.effects.takes.iter().map(|take| take.path.as_str()).collect();
-    assert_eq!(takes, [r#".spec.template.spec.containers[name="app"].image"#]);
+    let takeovers: Vec<&str> =
+        changed.effects.takeovers.iter().map(|takeover| takeover.path.as_str()).collect();
+    assert_eq!(takeovers, [r#".spec.template.spec.containers[name="app"].image"#]);
 }
 
 #[test]
@@ -305,7 +306,7 @@ fn a_zero_that_is_applied_again_moves_its_entry_behind_those_of_later_appliers()
     assert!(is_noop(&last, &body), "its entry is the last one already");
 
     let followed = response(&apply(&other, "other", true), Some(&first), at(1));
-    let Forecast::Stored(moved) = forecast(&forced(&body), Some(&followed)) else {
+    let Prediction::Stored(moved) = predict(&forced(&body), Some(&followed)) else {
         panic!("the server stores another order")
     };
     assert!(moved.changed && moved.is_repeat, "{moved:?}");
@@ -363,7 +364,7 @@ fn a_patch_of_managed_fields_removes_a_manager_and_changes_nothing_else() {
         Request { target: target(live.as_json().unwrap()), change }
     };
     let version = live.revision().resource_version;
-    let Forecast::Stored(stored) = forecast(&patch(&version), Some(&live)) else {
+    let Prediction::Stored(stored) = predict(&patch(&version), Some(&live)) else {
         panic!("it would be stored")
     };
     assert!(stored.changed);
@@ -376,15 +377,15 @@ fn a_patch_of_managed_fields_removes_a_manager_and_changes_nothing_else() {
         .collect();
     assert_eq!(managers, ["baton"]);
 
-    let of_another = schemas().forecast(&patch("older"), Some(&live), now());
-    assert!(matches!(of_another, Err(ForecastError::Patch(_))), "{of_another:?}");
+    let of_another = schemas().predict(&patch("older"), Some(&live), now());
+    assert!(matches!(of_another, Err(PredictionError::Patch(_))), "{of_another:?}");
 }
 
 #[test]
 fn without_a_schema_an_apply_is_not_predicted() {
     let none = Schemas::new(Release::new(36, 3), []);
-    let forecast = none.forecast(&forced(&deployment(&json!({"image": "app:1"}))), None, now());
-    assert!(matches!(forecast, Err(ForecastError::NoSchema(_))), "{forecast:?}");
+    let prediction = none.predict(&forced(&deployment(&json!({"image": "app:1"}))), None, now());
+    assert!(matches!(prediction, Err(PredictionError::NoSchema(_))), "{prediction:?}");
 }
 
 #[test]
@@ -396,7 +397,7 @@ fn an_owner_in_another_served_version_is_in_conflict_as_on_the_server() {
         live["spec"]["metrics"] = metrics;
     });
     let request = apply(&autoscaler("autoscaling/v2", &json!({"maxReplicas": 7})), MANAGER, false);
-    let Forecast::Conflicts(conflicts) = forecast(&request, Some(&live)) else { panic!("v1 is served too") };
+    let Prediction::Conflicts(conflicts) = predict(&request, Some(&live)) else { panic!("v1 is served too") };
     assert_eq!(conflicts.fields[0].path.as_str(), ".spec.maxReplicas");
 }
 
@@ -435,22 +436,18 @@ fn owners_of_a_custom_resource_in_another_version_are_certain_where_it_has_the_s
         [(Some(json!({})), true), (Some(json!({"large": {"type": "boolean"}})), false), (None, false)]
     {
         let (schemas, kind) = of_things(second.clone());
-        let forecast = |spec: Value| {
+        let predicted = |spec: Value| {
             let intent = json!({"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": "z"}, "spec": spec});
             let target = Target::new(kind.clone(), None, "z");
             schemas
-                .forecast(
-                    &Request::apply(target, intent, MANAGER, false, &Guard::Nothing),
-                    Some(&live),
-                    now(),
-                )
+                .predict(&Request::apply(target, intent, MANAGER, false, &Guard::Nothing), Some(&live), now())
                 .unwrap()
         };
-        let Forecast::Stored(stored) = forecast(json!({"color": "green"})) else {
+        let Prediction::Stored(stored) = predicted(json!({"color": "green"})) else {
             panic!("nobody owns the color: {second:?}")
         };
         assert_eq!(!matches!(stored.certainty, Certainty::Unknown(_)), is_known, "{second:?}");
-        let Forecast::Conflicts(conflicts) = forecast(json!({"size": 2})) else {
+        let Prediction::Conflicts(conflicts) = predicted(json!({"size": 2})) else {
             panic!("old owns the size: {second:?}")
         };
         assert_eq!(conflicts.fields[0].path.as_str(), ".spec.size");
