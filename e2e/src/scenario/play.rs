@@ -11,6 +11,8 @@ pub struct Play {
     pub name: &'static str,
     /// Its file, relative to the workspace.
     pub file: &'static str,
+    /// Why it is played only on a real control plane; absent if the API server in the process plays it too.
+    pub only_real: Option<&'static str>,
     /// Plays it.
     pub run: for<'s> fn(&'s mut Scene) -> Playing<'s>,
 }
@@ -25,14 +27,25 @@ impl Play {
     }
 }
 
-/// The scenarios of a module, as its constant `PLAYS`: functions, each `async fn name(s: &mut Scene)`.
+/// The scenarios of a module, as its constant `PLAYS`: functions, each `async fn name(s: &mut Scene)`. Those after
+/// `only real, because "…":` need what the API server in the process doesn't have.
 #[macro_export]
 macro_rules! plays {
-    ($($play:ident),* $(,)?) => {
-        pub const PLAYS: &[$crate::scenario::Play] = &[$($crate::scenario::Play {
+    (only real, $($rest:tt)+) => { $crate::plays! { @all only real, $($rest)+ } };
+    ($($play:ident),+ $(,)?) => { $crate::plays! { @all both: $($play),+; } };
+    ($($play:ident),+; $($rest:tt)+) => { $crate::plays! { @all both: $($play),+; $($rest)+ } };
+    (@all $(both: $($play:ident),+;)? $(only real, because $why:tt: $($real:ident),+;)*) => {
+        pub const PLAYS: &[$crate::scenario::Play] = &[
+            $($($crate::plays! { @one $play, None },)+)?
+            $($($crate::plays! { @one $real, Some($why) },)+)*
+        ];
+    };
+    (@one $play:ident, $only_real:expr) => {
+        $crate::scenario::Play {
             name: concat!(module_path!(), "::", stringify!($play)),
             file: file!(),
+            only_real: $only_real,
             run: |scene| Box::pin($play(scene)),
-        }),*];
+        }
     };
 }

@@ -1,5 +1,5 @@
 //! Every promise of the documents that define server-side apply, played as scenarios and predicted: on the API server inside this
-//! process, except for the scenarios that `in_process.rs` names, and with `--ignored` on a real kube-apiserver.
+//! process, except for those that are `only real`, and with `--ignored` on a real kube-apiserver.
 //!
 //! `docs/seeds.md` lists the promises, each with the scenarios that show it. After a run of all scenarios on the real server, this
 //! document and `docs/server-side-apply.md` are compared with the run. With `BATON_WRITE_DOCS=1` they are written.
@@ -9,7 +9,6 @@ mod alpha_article;
 mod apply_kep;
 mod conflict_article;
 mod dry_run_kep;
-mod in_process;
 mod kinds;
 mod map;
 mod ssa;
@@ -90,7 +89,7 @@ fn main() -> ExitCode {
     let plays = plays();
     let on_real = |play: &Play| {
         let (play, runtime, theatre) = (*play, runtime.clone(), theatre.clone());
-        let server = if in_process::can_be_played(&play) { "real" } else { "only_real" };
+        let server = if play.only_real.is_some() { "only_real" } else { "real" };
         let name = format!("{server}::{}", title(play.name));
         Trial::test(name, move || runtime.block_on(theatre.play(play))).with_ignored_flag(true)
     };
@@ -99,9 +98,8 @@ fn main() -> ExitCode {
         let name = format!("in_process::{}", title(play.name));
         Trial::test(name, move || runtime.block_on(theatre.play_in_process(play)))
     };
-    let embedded = plays.iter().filter(|play| in_process::can_be_played(play)).map(on_embedded);
-    let trials = embedded.chain(plays.iter().map(on_real)).chain(map::trials());
-    let trials = trials.chain([in_process::list_is_current(&plays)]).collect();
+    let embedded = plays.iter().filter(|play| play.only_real.is_none()).map(on_embedded);
+    let trials = embedded.chain(plays.iter().map(on_real)).chain(map::trials()).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     for (theatre, place) in [(&theatre, "on a control plane"), (&in_process, "in this process")] {
         if let Some(stage) = theatre.stage.get() {

@@ -7,9 +7,10 @@ use crate::LAST_APPLIED;
 use super::{IMAGE, last_sent, nginx, of_nginx};
 
 plays! {
+    only real, because "of kubectl":
     the_server_has_no_feature_gate, commands_create_replace_and_delete, apply_declares_the_wanted_object,
     a_replacement_loses_what_others_manage, what_was_applied_before_decides_what_is_removed,
-    the_annotation_holds_what_was_applied, client_side_apply_reads_and_sends_a_difference,
+    the_annotation_holds_what_was_applied, client_side_apply_reads_and_sends_a_difference;
 }
 
 async fn the_server_has_no_feature_gate(s: &mut Scene) {

@@ -6,7 +6,8 @@ use baton_testbed::{PATIENCE, poll};
 use super::{IMAGE, last_sent, nginx, of_nginx, plain::Plain};
 
 plays! {
-    kubectl_sends_only_a_patch, http_and_a_token_are_enough,
+    only real, because "of kubectl":
+    kubectl_sends_only_a_patch, http_and_a_token_are_enough;
 }
 
 async fn kubectl_sends_only_a_patch(s: &mut Scene) {

@@ -5,8 +5,9 @@ use baton_e2e::{plays, scenario::Scene};
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
+    only real, because "of kubectl":
     the_flags_of_the_alpha_are_gone, server_side_apply_conflicts_with_an_edit,
-    a_conflict_is_resolved_in_the_manifest,
+    a_conflict_is_resolved_in_the_manifest;
 }
 
 async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {

@@ -8,8 +8,9 @@ use crate::LAST_APPLIED;
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
-    an_existing_annotation_stays_up_to_date, kubectl_applies_as_another_manager, a_tree_of_fields,
-    an_index_of_a_list_written_by_hand, an_index_of_an_atomic_list_written_by_hand,
+    a_tree_of_fields, an_index_of_a_list_written_by_hand, an_index_of_an_atomic_list_written_by_hand;
+    only real, because "of kubectl":
+    an_existing_annotation_stays_up_to_date, kubectl_applies_as_another_manager;
 }
 
 async fn an_existing_annotation_stays_up_to_date(s: &mut Scene) {

@@ -11,10 +11,14 @@ use crate::dry_run_kep::webhooks::{MUTATING, install};
 
 plays! {
     people_and_systems_each_own_their_fields, what_an_autoscaler_sets_survives_an_apply,
-    defaults_have_no_owner, what_a_mutating_webhook_adds_survives, a_schema_gains_a_field,
-    the_steps_before_do_not_matter, the_change_of_an_intent_is_the_change_of_the_object,
+    defaults_have_no_owner, a_schema_gains_a_field, the_steps_before_do_not_matter,
+    the_change_of_an_intent_is_the_change_of_the_object, what_cannot_be_changed_is_refused,
+    the_type_of_a_service_is_changed;
+    only real, because "of a webhook":
+    what_a_mutating_webhook_adds_survives;
+    only real, because "of kubectl":
     kubectl_and_a_plain_request_give_the_same_object, several_objects_are_several_requests,
-    another_name_is_another_object, what_cannot_be_changed_is_refused, the_type_of_a_service_is_changed,
+    another_name_is_another_object;
 }
 
 async fn people_and_systems_each_own_their_fields(s: &mut Scene) {

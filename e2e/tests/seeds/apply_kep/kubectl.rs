@@ -6,7 +6,8 @@ use baton_testbed::{Action, PATIENCE, Proxy, Route, poll};
 use super::wire;
 
 plays! {
-    the_flag_is_server_side, kubectl_does_not_fall_back,
+    only real, because "of kubectl":
+    the_flag_is_server_side, kubectl_does_not_fall_back;
 }
 
 async fn the_flag_is_server_side(s: &mut Scene) {

@@ -10,8 +10,10 @@ use super::WEB;
 
 plays! {
     posted_then_changed_and_applied, applied_edited_and_applied, read_edited_and_applied,
-    annotations_tweaked_then_applied, an_intent_replaces_three_directives_of_a_strategic_patch,
-    a_defaulted_pull_policy_has_no_owner, a_leftover_of_a_union_blocks_a_change,
+    an_intent_replaces_three_directives_of_a_strategic_patch, a_defaulted_pull_policy_has_no_owner,
+    a_leftover_of_a_union_blocks_a_change;
+    only real, because "of kubectl":
+    annotations_tweaked_then_applied;
 }
 
 async fn posted_then_changed_and_applied(s: &mut Scene) {

@@ -6,7 +6,9 @@ use super::{CROWD, of_a_namespace, own_label};
 
 plays! {
     applies_of_different_fields_at_the_same_time_all_win, the_first_applies_at_the_same_time_all_win,
-    kubectl_hides_managed_fields, the_example_of_the_labels, two_controllers_that_force_undo_each_other,
+    two_controllers_that_force_undo_each_other;
+    only real, because "of kubectl":
+    kubectl_hides_managed_fields, the_example_of_the_labels;
 }
 
 async fn applies_of_different_fields_at_the_same_time_all_win(s: &mut Scene) {

@@ -8,10 +8,12 @@ use baton_e2e::{
 use super::{CROWD, of_a_namespace, own_label, same_label};
 
 plays! {
-    invalid_and_forbidden_writes_are_not_stored, a_control_loop_reports_in_the_status,
-    writes_to_different_objects_all_succeed, one_of_many_creations_wins,
-    the_last_of_many_client_side_applies_wins, two_patches_from_one_read_mix,
-    two_clients_can_overwrite_each_other_forever,
+    invalid_and_forbidden_writes_are_not_stored, writes_to_different_objects_all_succeed,
+    two_patches_from_one_read_mix, two_clients_can_overwrite_each_other_forever;
+    only real, because "an autoscaler would write before a prediction is compared":
+    a_control_loop_reports_in_the_status;
+    only real, because "of kubectl":
+    one_of_many_creations_wins, the_last_of_many_client_side_applies_wins;
 }
 
 async fn invalid_and_forbidden_writes_are_not_stored(s: &mut Scene) {

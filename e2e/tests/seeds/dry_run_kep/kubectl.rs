@@ -6,11 +6,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 
 plays! {
+    only real, because "of kubectl":
     without_the_flag_everything_is_real, none_sends_the_real_request, client_sends_nothing,
     server_sends_a_dry_run, server_side_apply_can_be_tried, the_old_flag_is_gone,
     booleans_are_still_understood, the_flag_alone_still_means_client, an_empty_flag_is_refused,
     any_other_value_is_refused, a_diff_is_made_of_a_dry_run,
-    a_diff_of_server_side_apply_is_made_of_a_dry_run,
+    a_diff_of_server_side_apply_is_made_of_a_dry_run;
 }
 
 /// What kubectl reads.

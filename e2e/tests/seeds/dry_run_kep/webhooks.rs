@@ -11,10 +11,11 @@ use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
 plays! {
+    only real, because "of a webhook":
     a_mutating_webhook_changes_a_dry_run, a_validating_webhook_denies_a_dry_run,
     a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_allow_dry_runs,
     a_webhook_with_side_effects_stops_dry_runs, a_review_says_whether_the_request_is_a_dry_run,
-    a_request_that_is_no_dry_run_may_be_refused_later,
+    a_request_that_is_no_dry_run_may_be_refused_later;
 }
 
 const VALIDATING: &str = "ValidatingWebhookConfiguration";

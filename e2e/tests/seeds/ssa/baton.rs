@@ -10,7 +10,8 @@ use baton_e2e::{
 use baton_testbed::ReplicaWatch;
 
 plays! {
-    baton_forces_its_own_fields_and_no_others, baton_hands_replicas_over_and_takes_them_back,
+    only real, because "the operator is a process":
+    baton_forces_its_own_fields_and_no_others, baton_hands_replicas_over_and_takes_them_back;
 }
 
 const TEMPLATE: &str = "template: {spec: {containers: [{name: app, image: 'nginx:1.14.2'}]}}";

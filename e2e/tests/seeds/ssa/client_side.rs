@@ -9,8 +9,10 @@ use baton_e2e::{
 };
 
 plays! {
-    client_side_keeps_an_annotation, every_way_out_leaves_a_subset, client_side_apply_overwrites_without_a_warning,
-    the_api_version_may_change, a_field_with_another_name_in_another_version_stays,
+    every_way_out_leaves_a_subset, the_api_version_may_change;
+    only real, because "of kubectl":
+    client_side_keeps_an_annotation, client_side_apply_overwrites_without_a_warning,
+    a_field_with_another_name_in_another_version_stays;
 }
 
 async fn client_side_keeps_an_annotation(s: &mut Scene) {

@@ -11,8 +11,9 @@ use baton_e2e::{
 use super::{NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS};
 
 plays! {
+    only real, because "of kubectl":
     without_a_handover_replicas_fall_to_one, the_basic_handover, the_advanced_handover,
-    a_conflict_shows_that_the_autoscaler_owns_replicas,
+    a_conflict_shows_that_the_autoscaler_owns_replicas;
 }
 
 const BY_AUTOSCALER: &str = "kube-controller-manager (Update scale)";

@@ -10,9 +10,10 @@ use crate::LAST_APPLIED;
 use super::{NGINX, NGINX_WITHOUT_REPLICAS};
 
 plays! {
+    only real, because "of kubectl":
     an_upgrade_without_conflict, the_annotation_shows_what_was_managed,
     a_field_that_client_side_apply_did_not_know, an_upgrade_under_another_name, a_downgrade,
-    a_downgrade_from_another_name,
+    a_downgrade_from_another_name;
 }
 
 /// The value of client-side apply's annotation.
