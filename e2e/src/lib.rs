@@ -18,6 +18,7 @@ pub mod change;
 pub mod client_side_apply;
 pub mod containers;
 pub mod environment;
+pub mod generated;
 pub mod guide;
 pub mod handover_model;
 mod image;

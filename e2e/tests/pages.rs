@@ -4,12 +4,12 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     fmt::Write as _,
     fs,
     path::{Component, Path, PathBuf},
 };
 
+use baton_e2e::generated;
 use baton_testbed::workspace;
 use comrak::{
     Anchorizer, Arena, Options,
@@ -165,17 +165,9 @@ fn every_link_within_the_repository_leads_somewhere() {
 
 #[test]
 fn a_long_page_has_contents() {
-    let mut stale = Vec::new();
-    for page in pages().values() {
-        let text = page.with_contents();
-        if text == page.text {
-            continue;
-        }
-        if env::var_os("BATON_WRITE_DOCS").is_some() {
-            fs::write(workspace().join(&page.path), text).unwrap();
-        } else {
-            stale.push(page.path.clone());
-        }
-    }
-    assert!(stale.is_empty(), "BATON_WRITE_DOCS=1 cargo test -p baton-e2e --test pages: {stale:?}");
+    let test = "test -p baton-e2e --test pages";
+    let up_to_date =
+        |page: &Page| generated::up_to_date(&page.path.display().to_string(), &page.with_contents(), test);
+    let stale: Vec<_> = pages().values().filter_map(|page| up_to_date(page).err()).collect();
+    assert!(stale.is_empty(), "{stale:#?}");
 }

@@ -172,32 +172,21 @@ pub(super) fn excuse(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
-    use baton_testbed::workspace;
-
     use super::*;
-    use crate::apiserver_diff::absent::ABSENT;
+    use crate::{apiserver_diff::absent::ABSENT, generated};
 
     const BEGIN: &str = "apiserver_diff` -->\n";
     const END: &str = "<!-- end -->";
 
-    /// With `BATON_WRITE_DOCS` it writes the table instead.
     #[test]
     fn the_readme_lists_what_isnt_played() {
         let rows =
             ABSENT.iter().map(|absent| (absent.what, absent.instead)).chain(NOT_PLAYED.iter().copied());
         let rows: Vec<_> = rows.map(|(what, instead)| format!("| {what} | {instead} |")).collect();
         let table = format!("\n| what | what there is instead |\n| --- | --- |\n{}\n\n", rows.join("\n"));
-        let path = workspace().join("apiserver/README.md");
-        let text = fs::read_to_string(&path).unwrap();
-        let (before, rest) = text.split_once(BEGIN).unwrap();
-        let (_, after) = rest.split_once(END).unwrap();
-        let made = format!("{before}{BEGIN}{table}{END}{after}");
-        if std::env::var_os("BATON_WRITE_DOCS").is_some() {
-            fs::write(&path, made).unwrap();
-        } else {
-            assert_eq!(text, made, "run it with BATON_WRITE_DOCS=1");
-        }
+        let page = generated::read("apiserver/README.md").unwrap();
+        let page = generated::with_part(&page, BEGIN, &table, END);
+        generated::up_to_date("apiserver/README.md", &page, "test -p baton-e2e --lib apiserver_diff")
+            .unwrap();
     }
 }

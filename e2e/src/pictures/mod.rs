@@ -11,12 +11,10 @@ pub mod terminal;
 
 #[cfg(test)]
 mod tests {
-    use std::{env, fs};
-
-    use baton_testbed::workspace;
     use serde::de::DeserializeOwned;
 
     use super::*;
+    use crate::generated;
 
     #[test]
     fn each_picture_is_that_of_its_recording() {
@@ -25,17 +23,14 @@ mod tests {
         up_to_date("demo", terminal::svg);
     }
 
-    /// Compares a picture with what is drawn of the recording beside it, or with `BATON_WRITE_DOCS` draws it again.
     fn up_to_date<R: DeserializeOwned>(name: &str, draw: impl FnOnce(&R) -> String) {
-        let folder = workspace().join("docs/pictures");
-        let recording = fs::read(folder.join(format!("{name}.json"))).unwrap();
-        let drawn = draw(&serde_json::from_slice(&recording).unwrap());
-        let path = folder.join(format!("{name}.svg"));
-        if env::var_os("BATON_WRITE_DOCS").is_some() {
-            fs::write(&path, &drawn).unwrap();
-        }
-        let kept = fs::read_to_string(&path).unwrap();
-        let hint = "BATON_WRITE_DOCS=1 cargo test -p baton-e2e --lib pictures";
-        assert!(kept == drawn, "{} is stale: {hint}", path.display());
+        let recording = generated::read(&format!("docs/pictures/{name}.json")).unwrap();
+        let drawn = draw(&serde_json::from_str(&recording).unwrap());
+        generated::up_to_date(
+            &format!("docs/pictures/{name}.svg"),
+            &drawn,
+            "test -p baton-e2e --lib pictures",
+        )
+        .unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! The whole bench, and the page with its figures.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use baton_testbed::workspace;
 
@@ -10,6 +10,7 @@ use super::{
     plot, report,
     run::{Effort, run},
 };
+use crate::generated;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -94,21 +95,12 @@ fn a_plot_has_a_line_and_a_description_of_each_operator() {
 fn the_page_shows_the_figures_of_its_file() {
     const BEGIN: &str = "<!-- sizes: made of docs/scale.json by `BATON_WRITE_DOCS=1 cargo test -p baton-e2e --lib scale_bench` -->\n\n";
     const END: &str = "<!-- end of sizes -->";
-    let docs = workspace().join("docs");
-    let runs = figures::read(&docs.join("scale.json")).unwrap();
+    const TEST: &str = "test -p baton-e2e --lib scale_bench";
+    let runs = figures::read(&workspace().join("docs/scale.json")).unwrap();
     let tables: String = report::groups(&runs).map(report::markdown).collect();
-    let (page, plot) = (docs.join("operations.md"), docs.join("scale.svg"));
-    let text = fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let (made, drawn) = (format!("{before}{BEGIN}{tables}{END}{after}"), plot::svg(&runs));
-    if std::env::var_os("BATON_WRITE_DOCS").is_some() {
-        fs::write(&page, made).unwrap();
-        fs::write(&plot, drawn).unwrap();
-    } else {
-        assert_eq!(text, made, "run it with BATON_WRITE_DOCS=1");
-        assert_eq!(fs::read_to_string(&plot).unwrap(), drawn, "run it with BATON_WRITE_DOCS=1");
-    }
+    let page = generated::with_part(&generated::read("docs/operations.md").unwrap(), BEGIN, &tables, END);
+    generated::up_to_date("docs/operations.md", &page, TEST).unwrap();
+    generated::up_to_date("docs/scale.svg", &plot::svg(&runs), TEST).unwrap();
 }
 
 /// Checks that every phase ends, and that a settled cluster gets no writes. The figures mean nothing here.

@@ -19,7 +19,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use baton_e2e::scenario::{Play, Recorded, Scene, Stage, docs};
+use baton_e2e::{
+    generated,
+    scenario::{Play, Recorded, Scene, Stage, docs},
+};
+use baton_testbed::Error;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::{runtime::Runtime, sync::OnceCell};
 
@@ -115,28 +119,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares the documents with what was played.
+/// Compares the documents with what was played, or writes them.
 fn documents(stage: &Stage, played: &Played) -> ExitCode {
+    const TEST: &str = "test -p baton-e2e --test seeds -- --ignored";
     let played = played.lock().unwrap_or_else(PoisonError::into_inner);
-    let compare = || {
-        let (table, tutorial) = (docs::File::of("seeds.md"), docs::File::of("server-side-apply.md"));
-        let wanted = docs::tutorial::render(&tutorial.read()?, &played)?;
-        let differences = [
-            table.outdated(&docs::table::render(&table.read()?, &plays(), stage.release())?)?,
-            tutorial.outdated(&wanted)?,
-        ];
-        Ok::<_, Box<dyn std::error::Error>>(differences.into_iter().flatten().collect::<String>())
+    let table = |text: &str| docs::table::render(text, &plays(), stage.release());
+    let tutorial = |text: &str| docs::tutorial::render(text, &played);
+    let compare = |path: &str, made: &dyn Fn(&str) -> Result<String, docs::RenderError>| {
+        let made = made(&generated::read(path)?).map_err(Error::parse(path))?;
+        generated::up_to_date(path, &made, TEST)
     };
-    match compare() {
-        Ok(differences) if differences.is_empty() => ExitCode::SUCCESS,
-        Ok(differences) => {
-            let again = format!("{}=1 cargo test -p baton-e2e --test seeds -- --ignored", docs::WRITE_DOCS);
-            eprintln!("{differences}\ndocs/ is out of date; run `{again}`");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("the documents can't be rendered: {error}");
-            ExitCode::FAILURE
-        }
+    let compared = [compare("docs/seeds.md", &table), compare("docs/server-side-apply.md", &tutorial)];
+    let errors: Vec<_> = compared.into_iter().filter_map(Result::err).collect();
+    for error in &errors {
+        eprintln!("{}", error.report());
     }
+    if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeSet, fs};
 
-use baton_e2e::scenario::{
-    Play,
-    docs::{
-        File,
-        table::{Row, rows},
+use baton_e2e::{
+    generated,
+    scenario::{
+        Play,
+        docs::table::{Row, rows},
     },
 };
 use baton_testbed::workspace;
@@ -24,7 +24,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// Fails with what `find` finds in the rows of the table.
 fn none(find: impl FnOnce(&[Row<'_>]) -> Vec<String>) -> Result<(), Failed> {
-    let document = File::of("seeds.md").read().map_err(|error| error.report())?;
+    let document = generated::read("docs/seeds.md").map_err(|error| error.report())?;
     let found = find(&rows(&document)?);
     if found.is_empty() { Ok(()) } else { Err(found.join("\n").into()) }
 }
