@@ -1,8 +1,9 @@
-//! The merge core predicts what a real API server did, in the recorded transcripts of `cargo merge-transcripts`.
+//! The judge of predictions notices a wrong one: responses that a real API server gave, recorded by `cargo merge-transcripts`, are
+//! altered in one thing each. `apiserver/tests/transcripts.rs` replays the recording as it is.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::{collections::BTreeSet, env, fs};
+use std::{env, fs};
 
 use baton_merge_driver::Session;
 use baton_testbed::{
@@ -41,23 +42,6 @@ fn recorded() -> Vec<Step> {
         }));
     }
     steps
-}
-
-#[test]
-fn the_core_predicts_every_recorded_write() {
-    let steps = recorded();
-    let mut matched = 0;
-    for step in &steps {
-        match step.accuracy(step.member("server")) {
-            Accuracy::Match | Accuracy::ModuloDefaulting => matched += 1,
-            Accuracy::Mismatch(difference) => panic!("{difference}\n{}\n{}", step.line, step.prediction),
-            Accuracy::Unknown | Accuracy::Refused => {}
-        }
-    }
-    assert!(matched > 300, "only {matched} of {} were predicted", steps.len());
-    let kinds: BTreeSet<_> =
-        steps.iter().filter_map(|step| step.member("request").at(&["gvk", "kind"])?.as_str()).collect();
-    assert!(kinds.len() >= 15, "only {kinds:?} are recorded");
 }
 
 #[test]
@@ -106,7 +90,7 @@ fn alterations(server: &Json) -> Vec<Json> {
 /// Gives the first entry to another manager.
 fn rename(entries: &mut [Json]) -> bool {
     entries.first_mut().is_some_and(|entry| {
-        entry.set("manager", "somebody-else");
+        entry.set("manager", "another");
         true
     })
 }
