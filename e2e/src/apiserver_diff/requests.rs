@@ -83,8 +83,8 @@ pub(super) struct Requests {
     random: Random,
 }
 
-const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
-const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+pub(super) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
 impl Requests {

@@ -15,7 +15,7 @@ use super::{
     normal::Names,
     pair::Pair,
     played,
-    requests::Asked,
+    requests::{Asked, METADATA, TABLE},
 };
 
 /// Requests in a namespace of their own, whose name stands where they have `$ns`.
@@ -26,8 +26,9 @@ struct Steps {
     steps: Vec<Step>,
 }
 
-/// A method and a path, with a body where there is one: a text is sent as it is, in YAML. `MERGE` and `APPLY` are patches, and `AWAIT`
-/// is a `GET` that is sent until it succeeds. Behind the path, `as USER` and `in GROUP` say who sends it, if it isn't the administrator.
+/// A method and a path, with a body where there is one: a text is sent as it is, in YAML. `MERGE`, `STRATEGIC`, `JSON` and `APPLY` are
+/// patches, and `AWAIT` is a `GET` that is sent until it succeeds. `READ` gets an object in every form: alone, as a row of a table, its
+/// metadata, in a list, in a watch. Behind the path, `as USER` and `in GROUP` say who sends it, if it isn't the administrator.
 /// `$x9` is a text of so many letters. `WAIT` is no request: for so many milliseconds, the controllers of the real server work.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
@@ -45,23 +46,47 @@ impl Step {
         }
     }
 
-    fn asked(&self, namespace: &str) -> anyhow::Result<Asked> {
-        let json = "application/json";
+    /// The requests of the step.
+    fn asked(&self, namespace: &str) -> anyhow::Result<Vec<Asked>> {
+        let read = match self {
+            Self::Bare(step) => step.strip_prefix("READ ").and_then(|path| path.rsplit_once('/')),
+            Self::WithBody(_) => None,
+        };
+        let Some((collection, name)) = read else { return Ok(vec![self.request(namespace)?]) };
+        let collection = collection.replace("$ns", namespace);
+        let one = format!("{collection}/{name}");
+        let watch = format!("{collection}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}");
+        let read = |uri: &str, accept| {
+            Asked::of(&format!("GET {uri} as {accept}"), "GET", uri, Some(("accept", accept)), String::new())
+        };
+        Ok(vec![
+            read(&one, JSON),
+            read(&one, TABLE),
+            read(&format!("{one}?includeObject=Object"), TABLE),
+            read(&one, METADATA),
+            read(&collection, JSON),
+            read(&watch, JSON),
+        ])
+    }
+
+    fn request(&self, namespace: &str) -> anyhow::Result<Asked> {
         let (request, body, format) = match self {
-            Self::Bare(request) => (request, String::new(), json),
+            Self::Bare(request) => (request, String::new(), JSON),
             Self::WithBody(of) => match of.first_key_value().context("a step without a request")? {
                 (request, Json::String(text)) => (request, text.clone(), "application/yaml"),
-                (request, body) => (request, body.to_string(), json),
+                (request, body) => (request, body.to_string(), JSON),
             },
         };
         let mut words = request.split(' ');
         let (method, path) = words.next().zip(words.next()).context("a step is a method and a path")?;
         let (method, content_type) = match method {
-            "GET" | AWAIT => ("GET", json),
+            "GET" | AWAIT => ("GET", JSON),
             "POST" => ("POST", format),
             "PUT" => ("PUT", format),
-            "DELETE" => ("DELETE", json),
+            "DELETE" => ("DELETE", JSON),
             "MERGE" => ("PATCH", "application/merge-patch+json"),
+            "STRATEGIC" => ("PATCH", "application/strategic-merge-patch+json"),
+            "JSON" => ("PATCH", "application/json-patch+json"),
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             _ => anyhow::bail!("{method} is no method of a step"),
         };
@@ -84,6 +109,7 @@ impl Step {
 }
 
 const AWAIT: &str = "AWAIT";
+const JSON: &str = "application/json";
 
 /// A body with the texts whose lengths it says.
 fn with_texts(body: &str) -> String {
@@ -114,18 +140,19 @@ pub(super) async fn run(pair: &mut Pair, word: &str, findings: &mut Findings) ->
                 sleep(pause).await;
                 continue;
             }
-            let asked = step.asked(&namespace)?;
-            if step.awaits() {
-                pair.until_it_succeeds(&asked).await?;
+            for asked in step.asked(&namespace)? {
+                if step.awaits() {
+                    pair.until_it_succeeds(&asked).await?;
+                }
+                let (mut real, mut ours) = pair.send(&asked, &mut names).await?;
+                for response in [&mut real, &mut ours] {
+                    hide_made_up(&mut response.body);
+                    response.warnings.iter_mut().for_each(hide_uids);
+                }
+                let kind = real.body.get("kind").and_then(Json::as_str).unwrap_or_default().to_owned();
+                let excuse = |lines: &str| played::excuse(&kind, false, &real, &ours, lines);
+                findings.compare("steps", [&real, &ours], name, asked.label.clone(), excuse);
             }
-            let (mut real, mut ours) = pair.send(&asked, &mut names).await?;
-            for response in [&mut real, &mut ours] {
-                hide_made_up(&mut response.body);
-                response.warnings.iter_mut().for_each(hide_uids);
-            }
-            let kind = real.body.get("kind").and_then(Json::as_str).unwrap_or_default().to_owned();
-            let excuse = |lines: &str| played::excuse(&kind, false, &real, &ours, lines);
-            findings.compare("steps", [&real, &ours], name, asked.label.clone(), excuse);
         }
     }
     pair.ours = open;
@@ -140,7 +167,7 @@ mod tests {
     fn every_step_is_a_request() {
         for Steps { name, steps } in all().unwrap() {
             for step in steps.iter().filter(|step| step.pause().is_none()) {
-                step.asked("ns").unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(step.asked("ns").is_ok_and(|asked| !asked.is_empty()), "{name}: {step:?}");
             }
         }
     }
