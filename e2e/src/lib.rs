@@ -31,6 +31,7 @@ mod processors;
 pub mod scale_bench;
 pub mod scenario;
 pub mod servers;
+pub mod session;
 pub mod simulation;
 pub mod soak;
 pub mod table;

@@ -2,7 +2,6 @@
 
 use std::{
     cell::RefCell,
-    fmt::Write as _,
     fs,
     io::{self, Cursor, Write},
     rc::Rc,
@@ -16,7 +15,10 @@ use std::{
 use anstream::StripStream;
 use baton_apiserver::{Actor, ApiServer, Serving};
 use baton_crd::{Workload, workload_crd};
-use baton_e2e::{apply, client_side_apply};
+use baton_e2e::{
+    apply, client_side_apply,
+    session::{self, World as _},
+};
 use baton_merge::yaml::{self, Document};
 use baton_testbed::{ControlPlane, Error};
 use jiff::Timestamp;
@@ -100,56 +102,11 @@ impl World {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// Saves a file for the commands.
-    pub fn save(&self, name: &str, text: &str) -> Result<(), Error> {
-        let path = self.folder.path().join(name);
-        let text = text.replace("namespace: shop", &format!("namespace: {}", self.namespace()));
-        fs::write(&path, text).map_err(Error::file("write", &path))
-    }
-
     fn namespace(&self) -> &str {
         match &self.cluster {
             Cluster::InProcess { .. } => NAMESPACE,
             Cluster::Real { namespace, .. } => namespace,
         }
-    }
-
-    /// Runs a command. Returns its output, and its exit code if that isn't 0; or the old output if only a real cluster tells it.
-    pub async fn run(&mut self, command: &str, old: &str) -> Result<String, Error> {
-        let output = self.output(command, old).await;
-        match &self.cluster {
-            Cluster::InProcess { clock, .. } => drop(clock.fetch_add(1, Ordering::Relaxed)),
-            Cluster::Real { .. } => tokio::time::sleep(NEXT_SECOND).await,
-        }
-        output
-    }
-
-    /// Runs a command while another one goes on.
-    pub async fn run_both(
-        &mut self,
-        longer: &str,
-        old: &str,
-        command: &str,
-        old_of_it: &str,
-    ) -> Result<(String, String), Error> {
-        let later = async {
-            tokio::time::sleep(NEXT_SECOND).await;
-            self.output(command, old_of_it).await
-        };
-        let (first, second) = tokio::join!(self.output(longer, old), later);
-        Ok((first?, second?))
-    }
-
-    async fn output(&self, command: &str, old: &str) -> Result<String, Error> {
-        let Some(Ended { output, code }) = self.ended(command).await? else { return Ok(old.to_owned()) };
-        let mut output = self.normalised(&output);
-        if !output.is_empty() && !output.ends_with('\n') {
-            output.push('\n');
-        }
-        if code != 0 {
-            writeln!(output, "(exit code {code})").map_err(|error| Error::parse("the output")(error))?;
-        }
-        Ok(output)
     }
 
     /// The output without what differs from run to run.
@@ -308,6 +265,30 @@ impl World {
                 Ok(Some(Ended { output, code: 0 }))
             }
             _ => Err(Error::parse("kubectl")(format!("no session does {args:?} yet"))),
+        }
+    }
+}
+
+impl session::World for World {
+    fn save(&self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.folder.path().join(name);
+        let text = text.replace("namespace: shop", &format!("namespace: {}", self.namespace()));
+        fs::write(&path, text).map_err(Error::file("write", &path))
+    }
+
+    /// Plain kubectl's output is the old one unless the cluster is real.
+    async fn run(&self, command: &str, old: &str) -> Result<String, Error> {
+        let ended = self.ended(command).await?;
+        Ok(ended.map_or_else(
+            || old.to_owned(),
+            |Ended { output, code }| session::output(self.normalised(&output), code.into()),
+        ))
+    }
+
+    async fn pause(&self) {
+        match &self.cluster {
+            Cluster::InProcess { clock, .. } => drop(clock.fetch_add(1, Ordering::Relaxed)),
+            Cluster::Real { .. } => tokio::time::sleep(NEXT_SECOND).await,
         }
     }
 }
