@@ -27,7 +27,7 @@ pub(crate) static DISCOVERY: LazyLock<Discovery> =
 
 /// The OpenAPI documents of what isn't a group version, by their path below `/openapi/v3`: of groups, their lists, and the release.
 pub(crate) static OTHERS: LazyLock<BTreeMap<String, Other>> = LazyLock::new(|| {
-    let text = unpacked(include_bytes!("../data/openapi/others.json.gz"));
+    let text = unpacked(include_bytes!("../data/others.json.gz"));
     let all: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap_or_default();
     all.into_iter().map(|(path, document)| (path, Other::of(document.to_string()))).collect()
 });
@@ -48,8 +48,7 @@ impl Other {
 pub(crate) struct Document {
     /// Below `/openapi/v3`, such as `apis/apps/v1`.
     pub(crate) path: &'static str,
-    whole: &'static [u8],
-    for_merging: &'static [u8],
+    recorded: &'static baton_openapi::Document,
     resources: OnceLock<Resources>,
     schemas: OnceLock<Value>,
     text: OnceLock<String>,
@@ -57,45 +56,18 @@ pub(crate) struct Document {
     patch_schema: OnceLock<PatchSchema>,
 }
 
-macro_rules! documents {
-    ($($path:literal: $file:literal,)*) => {
-        static DOCUMENTS: [Document; [$($path),*].len()] = [$(Document {
-            path: $path,
-            whole: include_bytes!(concat!("../data/openapi/", $file, ".json.gz")),
-            for_merging: include_bytes!(concat!("../data/schemas/", $file, ".json.gz")),
-            resources: OnceLock::new(),
-            schemas: OnceLock::new(),
-            text: OnceLock::new(),
-            hash: OnceLock::new(),
-            patch_schema: OnceLock::new(),
-        },)*];
+static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
+    let document = |recorded: &'static baton_openapi::Document| Document {
+        path: recorded.path,
+        recorded,
+        resources: OnceLock::new(),
+        schemas: OnceLock::new(),
+        text: OnceLock::new(),
+        hash: OnceLock::new(),
+        patch_schema: OnceLock::new(),
     };
-}
-
-documents! {
-    "api/v1": "api_v1",
-    "apis/admissionregistration.k8s.io/v1": "apis_admissionregistration.k8s.io_v1",
-    "apis/apiextensions.k8s.io/v1": "apis_apiextensions.k8s.io_v1",
-    "apis/apiregistration.k8s.io/v1": "apis_apiregistration.k8s.io_v1",
-    "apis/apps/v1": "apis_apps_v1",
-    "apis/authentication.k8s.io/v1": "apis_authentication.k8s.io_v1",
-    "apis/authorization.k8s.io/v1": "apis_authorization.k8s.io_v1",
-    "apis/autoscaling/v1": "apis_autoscaling_v1",
-    "apis/autoscaling/v2": "apis_autoscaling_v2",
-    "apis/batch/v1": "apis_batch_v1",
-    "apis/certificates.k8s.io/v1": "apis_certificates.k8s.io_v1",
-    "apis/coordination.k8s.io/v1": "apis_coordination.k8s.io_v1",
-    "apis/discovery.k8s.io/v1": "apis_discovery.k8s.io_v1",
-    "apis/events.k8s.io/v1": "apis_events.k8s.io_v1",
-    "apis/flowcontrol.apiserver.k8s.io/v1": "apis_flowcontrol.apiserver.k8s.io_v1",
-    "apis/networking.k8s.io/v1": "apis_networking.k8s.io_v1",
-    "apis/node.k8s.io/v1": "apis_node.k8s.io_v1",
-    "apis/policy/v1": "apis_policy_v1",
-    "apis/rbac.authorization.k8s.io/v1": "apis_rbac.authorization.k8s.io_v1",
-    "apis/resource.k8s.io/v1": "apis_resource.k8s.io_v1",
-    "apis/scheduling.k8s.io/v1": "apis_scheduling.k8s.io_v1",
-    "apis/storage.k8s.io/v1": "apis_storage.k8s.io_v1",
-}
+    baton_openapi::DOCUMENTS.iter().map(document).collect()
+});
 
 impl Document {
     /// The document of a group version.
@@ -105,12 +77,12 @@ impl Document {
 
     /// What names its content.
     pub(crate) fn hash(&self) -> &str {
-        self.hash.get_or_init(|| registry::hash(self.whole))
+        self.hash.get_or_init(|| registry::hash(self.recorded.packed))
     }
 
     /// The document as the server serves it.
     pub(crate) fn text(&self) -> &str {
-        self.text.get_or_init(|| unpacked(self.whole))
+        self.text.get_or_init(|| self.recorded.text())
     }
 
     /// The kinds, compiled for the merge core: with the other versions of the group, which fields may be owned in.
@@ -150,7 +122,7 @@ impl Document {
 
     /// The document without prose.
     pub(crate) fn schemas(&self) -> &Value {
-        self.schemas.get_or_init(|| serde_json::from_str(&unpacked(self.for_merging)).unwrap_or_default())
+        self.schemas.get_or_init(|| serde_json::from_str(&self.recorded.schemas()).unwrap_or_default())
     }
 }
 
@@ -177,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_document_is_there_and_compiles() {
-        for document in &DOCUMENTS {
+        for document in &*DOCUMENTS {
             let parsed: Value = serde_json::from_str(document.text()).unwrap();
             assert!(parsed["paths"].is_object(), "{}", document.path);
             assert!(document.resources().is_some(), "{}", document.path);

@@ -158,7 +158,6 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use baton_merge::{Release, server::Resources};
-    use flate2::read::GzDecoder;
     use jiff::Timestamp;
     use k8s_openapi::api::apps::v1::Deployment;
     use kube::core::{ApiResource, GroupVersionKind};
@@ -178,8 +177,8 @@ mod tests {
 
         fn deployments() -> &'static Self {
             static KIND: LazyLock<Kind> = LazyLock::new(|| {
-                let packed = include_bytes!("../../../apiserver/data/openapi/apis_apps_v1.json.gz");
-                let document = serde_json::from_reader(GzDecoder::new(&packed[..])).unwrap();
+                let document = baton_openapi::document("apis/apps/v1").unwrap();
+                let document = serde_json::from_str(&document.text()).unwrap();
                 Kind::of(ApiResource::erase::<Deployment>(&()), &document)
             });
             &KIND

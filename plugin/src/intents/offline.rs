@@ -4,7 +4,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use baton_apply::{LiveObject, Schemas, Target, openapi::document_path, spelling::Types};
 use baton_merge::{Release, schema::SchemaError, server::Resources};
-use flate2::read::GzDecoder;
 use kube::{ResourceExt as _, core::ApiResource};
 use serde_json::{Value as Json, json};
 
@@ -32,40 +31,8 @@ pub enum OfflineError {
     Compiled(#[source] SchemaError),
 }
 
-/// The Kubernetes release whose schemas this program carries, and as which it predicts with them.
-const RELEASE: Release = Release::new(36, u16::MAX);
-
-macro_rules! schemas {
-    ($($name:literal)*) => {
-        [$(($name, include_bytes!(concat!("../../../apiserver/data/openapi/", $name, ".json.gz")) as &[u8]),)*]
-    };
-}
-
-/// The OpenAPI documents of the built-in kinds by their paths, with `_` for `/`.
-const SCHEMAS: [(&str, &[u8]); 22] = schemas![
-    "api_v1"
-    "apis_admissionregistration.k8s.io_v1"
-    "apis_apiextensions.k8s.io_v1"
-    "apis_apiregistration.k8s.io_v1"
-    "apis_apps_v1"
-    "apis_authentication.k8s.io_v1"
-    "apis_authorization.k8s.io_v1"
-    "apis_autoscaling_v1"
-    "apis_autoscaling_v2"
-    "apis_batch_v1"
-    "apis_certificates.k8s.io_v1"
-    "apis_coordination.k8s.io_v1"
-    "apis_discovery.k8s.io_v1"
-    "apis_events.k8s.io_v1"
-    "apis_flowcontrol.apiserver.k8s.io_v1"
-    "apis_networking.k8s.io_v1"
-    "apis_node.k8s.io_v1"
-    "apis_policy_v1"
-    "apis_rbac.authorization.k8s.io_v1"
-    "apis_resource.k8s.io_v1"
-    "apis_scheduling.k8s.io_v1"
-    "apis_storage.k8s.io_v1"
-];
+/// The release as which this program predicts with the documents that it carries.
+const RELEASE: Release = Release::new(baton_openapi::MINOR, u16::MAX);
 
 /// Objects that were saved, and the schemas of their kinds.
 pub(super) struct Offline {
@@ -131,12 +98,10 @@ impl Offline {
     ) -> Result<(Schemas, Types), OfflineError> {
         let (mut documents, mut types) = (self.custom.clone(), self.types.clone());
         for path in targets.map(|target| document_path(&target.resource)) {
-            let is_it = |(name, _): &&(&str, &[u8])| name.replace('_', "/") == path;
             if documents.iter().all(|(known, _)| *known != path)
-                && let Some((_, packed)) = SCHEMAS.iter().find(is_it)
+                && let Some(document) = baton_openapi::document(&path)
             {
-                let document: Json =
-                    serde_json::from_reader(GzDecoder::new(*packed)).map_err(OfflineError::Schemas)?;
+                let document: Json = serde_json::from_str(&document.text()).map_err(OfflineError::Schemas)?;
                 let resources = Resources::from_openapi(&document).map_err(OfflineError::Compiled)?;
                 documents.push((path, Arc::new(resources)));
                 types.add(Types::from_document(&document));

@@ -25,12 +25,12 @@ pub(crate) async fn files(
     for (path, document) in documents {
         lists.insert(path.clone(), serde_json::from_str(&get(client, &format!("/{path}")).await?)?);
         let name = path.replace('/', "_");
-        files.insert(format!("apiserver/data/openapi/{name}.json.gz"), packed(document.text.as_bytes())?);
+        files.insert(format!("openapi/data/documents/{name}.json.gz"), packed(document.text.as_bytes())?);
         let schemas = serde_json::to_vec(&for_merging(&document.parsed))?;
-        files.insert(format!("apiserver/data/schemas/{name}.json.gz"), packed(&schemas)?);
+        files.insert(format!("openapi/data/schemas/{name}.json.gz"), packed(&schemas)?);
     }
     files.insert(
-        "apiserver/data/openapi/others.json.gz".to_owned(),
+        "apiserver/data/others.json.gz".to_owned(),
         packed(&serde_json::to_vec(&others(client).await?)?)?,
     );
     let groups: Value = serde_json::from_str(&get(client, "/apis").await?)?;

@@ -1,5 +1,5 @@
-//! Writes what the API server says of its own kinds into the files that are made of it: for the CRD (`crd/openapi`) and for the
-//! API server inside a process (`apiserver/data`).
+//! Writes what the API server says of its own kinds into the files that are made of it: for the CRD (`crd/openapi`), for
+//! predictions without a cluster (`openapi/data`) and for the API server inside a process (`apiserver/data`).
 //!
 //! `--check` writes nothing, and fails when a file isn't what the control plane of this crate would make it.
 
