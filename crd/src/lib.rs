@@ -22,8 +22,6 @@ mod template;
 pub mod builtin;
 pub mod condition;
 pub mod labels;
-pub mod manifest;
-pub mod reference;
 
 pub use autoscaling::{Autoscaling, ExternalAutoscaler};
 pub use child_metadata::ChildMetadata;
