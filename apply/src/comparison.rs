@@ -179,10 +179,8 @@ impl<'a> Comparer<'a> {
             None => {}
         }
         differences.truncate(MOST_DIFFERENCES);
-        Some(match predicted.certainty {
-            Certainty::Unknown(reason) | Certainty::Unseen(reason) if !differences.is_empty() => {
-                Comparison::Unknown(reason)
-            }
+        Some(match predicted.certainty.doubt() {
+            Some(reason) if !differences.is_empty() => Comparison::Unknown(reason),
             _ if !differences.is_empty() => Comparison::Mismatch(differences),
             _ if filled_in => Comparison::ModuloDefaulting,
             _ => Comparison::Match,

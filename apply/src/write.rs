@@ -5,7 +5,6 @@
 
 use std::fmt;
 
-use baton_merge::server::Certainty;
 use jiff::Timestamp;
 
 use crate::{
@@ -100,7 +99,7 @@ impl PredictedObject {
                 Some(path),
                 "the live value is what the server may make of this one, with defaults or in another spelling",
             )
-        } else if let Certainty::Unknown(reason) | Certainty::Unseen(reason) = self.certainty {
+        } else if let Some(reason) = self.certainty.doubt() {
             because(None, reason)
         } else {
             because(None, "the fields that it applies aren't all its own yet")

@@ -2,9 +2,9 @@
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{Terminal, cluster::ClusterArgs, commands as c, failure::Ending};
+use crate::{cluster::ClusterArgs, commands as c, error::Ending, terminal::Terminal};
 
-/// What ends every help text.
+/// The end of every help text.
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, or nothing to report
@@ -75,14 +75,11 @@ impl Cli {
             Command::Watch(args) => c::watch::run(args, &cluster, terminal).await,
             Command::Workloads(args) => c::workloads::run(args, &cluster, terminal).await,
             Command::Plan(args) => c::plan::run(args, &cluster, terminal).await,
-            Command::Completion(args) => c::completion::run(&args, terminal),
-            Command::Complete(args) => c::completion::complete(args, &cluster, terminal).await,
-            Command::Manual(args) => c::completion::manual(&args),
+            Command::Completion(args) => c::completion::run(&args, Self::command(), terminal),
+            Command::Complete(args) => {
+                c::completion::complete(args, Self::command(), &cluster, terminal).await
+            }
+            Command::Manual(args) => c::completion::manual(&args, Self::command()),
         }
     }
-}
-
-/// The command line, for manual pages and completion.
-pub(crate) fn command() -> clap::Command {
-    Cli::command()
 }

@@ -1,32 +1,30 @@
 //! `kubectl baton`: who owns a field, what an apply would do, and how to pass a field on.
 //!
-//! A kubectl plugin for server-side apply on any cluster. What writes would do is predicted by [`baton_apply`] from the schemas of
-//! the cluster, before they are sent. [`run`] is the whole program; the binary gives it the streams of its process.
+//! A kubectl plugin for server-side apply on any cluster. [`baton_apply`] predicts writes from the schemas of the cluster before they
+//! are sent. [`run`] is the whole program; the binary gives it the streams of its process.
 //!
-//! | module | what it is for |
+//! Each module knows only modules below it:
+//!
+//! | module | contents |
 //! | --- | --- |
 //! | `cli` | the command line |
-//! | `commands` | one module for each command |
-//! | `baton` | Baton's own objects |
-//! | `cluster`, `manifest` | objects: of a cluster, and in files |
-//! | `intents` | what manifests ask for, and the objects they are about |
-//! | `path` | field paths as people write them |
-//! | `owners` | who owns which field |
-//! | `opened` | an object of a cluster, and writes to it that follow each other |
-//! | `write` | a write: predicted, tried, compared and sent |
-//! | `view` | tables, values without secrets, JSON and YAML |
+//! | `commands` | the commands, one module each |
+//! | `view` | results as tables, JSON and YAML |
+//! | `write` | writes: predicted, tried, compared and sent; the manifests and objects that they are made from |
+//! | `error` | errors of commands, and exit codes |
+//! | `cluster`, `offline` | kinds, schemas and objects: of a cluster, or of files |
+//! | `manifest`, `model` | manifests; field paths, the owners of fields, and changes of fields |
+//! | `terminal`, `text` | streams and colours; texts of commands and messages |
 
-mod baton;
 mod cli;
 mod cluster;
 mod commands;
-mod failure;
-mod intents;
+mod error;
 mod manifest;
-mod opened;
-mod owners;
-mod path;
+mod model;
+mod offline;
 mod terminal;
+mod text;
 mod view;
 mod write;
 
@@ -34,10 +32,10 @@ use std::{ffi::OsString, io};
 
 use clap::{Parser as _, error::ErrorKind};
 
-use crate::{cli::Cli, failure::Exit, view::RED};
-pub use crate::{
-    cluster::ClusterError, failure::Failure, intents::OfflineError, manifest::ManifestError, path::PathError,
-    terminal::Terminal,
+pub use crate::terminal::Terminal;
+use crate::{
+    cli::Cli,
+    error::{CommandError, Exit},
 };
 
 /// Runs a command line, whose first argument is the program's name. Returns the exit code:
@@ -57,23 +55,22 @@ pub async fn run<A: Into<OsString> + Clone>(
         Err(error)
             if error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
         {
-            // If nobody reads it, there is nobody to report that to.
-            let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", one_line(&error));
+            terminal.fail(one_line(&error));
             return Exit::Input as u8;
         }
         Err(error) => {
-            // As above.
+            // If nobody reads it, there is nobody to report that to.
             let _ = write!(terminal.out, "{}", error.render().ansi());
             return if error.use_stderr() { Exit::Input } else { Exit::Done } as u8;
         }
     };
     let exit = match Box::pin(cli.run(terminal)).await {
         Ok(exit) => exit,
-        // Whoever read it has seen enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
-        Err(failure) => {
-            let _ = writeln!(terminal.err, "{RED}error:{RED:#} {}", failure.line());
-            failure.exit()
+        // The reader of a pipe has seen enough.
+        Err(CommandError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(error) => {
+            terminal.fail(error.line());
+            error.exit()
         }
     };
     // As above.

@@ -11,14 +11,14 @@ use baton_merge::yaml;
 use clap::Args;
 use serde_json::Value;
 
-use crate::view::quoted;
+use crate::text::quoted;
 
 /// The name of standard input.
 const STDIN: &str = "-";
-/// What of a folder is read.
+/// The extensions of files that are read in a folder.
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// Which manifests.
+/// The flags that name manifests.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ManifestArgs {
     /// A file, a folder with YAML and JSON files, or `-` for standard input. May be given several times.
@@ -43,56 +43,27 @@ pub(crate) struct Manifest {
 
 /// Why manifests can't be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
+pub(crate) enum ManifestError {
     /// A file or folder can't be read.
     #[error("can't read {path}")]
-    Read {
-        /// Where.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
+    Read { path: String, source: io::Error },
     /// It isn't YAML.
     #[error("can't read {path}")]
-    Yaml {
-        /// Which file.
-        path: String,
-        /// Why.
-        source: yaml::Error,
-    },
-    /// It lacks what every object has.
+    Yaml { path: String, source: yaml::Error },
+    /// It lacks a member that every object has. `number` counts its objects from 1.
     #[error(
         "{path}: object {number} has no {member} that is a text: an object needs apiVersion, kind and metadata.name"
     )]
-    Incomplete {
-        /// Which file.
-        path: String,
-        /// Which object, from 1.
-        number: usize,
-        /// What is missing.
-        member: &'static str,
-    },
+    Incomplete { path: String, number: usize, member: &'static str },
     /// Its metadata isn't that of an object.
     #[error("{path}: metadata that no object has")]
-    Metadata {
-        /// Which file.
-        path: String,
-        /// Why.
-        source: serde_json::Error,
-    },
+    Metadata { path: String, source: serde_json::Error },
     /// There is no object in it.
     #[error("no objects in {0}")]
     Empty(String),
     /// It names another namespace than the command line.
     #[error("{path}: the object is in the namespace {own}, but --namespace is {given}")]
-    OtherNamespace {
-        /// Which file.
-        path: String,
-        /// The object's own.
-        own: String,
-        /// The flag's.
-        given: String,
-    },
+    OtherNamespace { path: String, own: String, given: String },
 }
 
 impl ManifestArgs {
@@ -123,7 +94,7 @@ impl ManifestArgs {
         Ok(manifests)
     }
 
-    /// These flags again, for a command line.
+    /// The same flags for a command line that is printed.
     pub(crate) fn flags(&self) -> String {
         let files = self.files.iter().map(|file| format!("-f {}", quoted(&file.display().to_string())));
         let recursive = self.recursive.then(|| "-R".to_owned());
@@ -159,7 +130,7 @@ fn unread(path: &str) -> impl FnOnce(io::Error) -> ManifestError {
 }
 
 impl Manifest {
-    /// The object as someone saved it from a cluster.
+    /// The object as it was saved from a cluster.
     pub(crate) fn saved(self) -> Result<LiveObject, ManifestError> {
         let Self { file, object, .. } = self;
         LiveObject::from_json(object).map_err(|source| ManifestError::Metadata { path: file, source })
@@ -174,7 +145,7 @@ pub(crate) fn of_file(path: &Path) -> Result<Vec<Manifest>, ManifestError> {
 }
 
 /// The objects in a text of YAML documents. The items of a list are objects of their own.
-fn of_text(path: &str, text: &str) -> Result<Vec<Manifest>, ManifestError> {
+pub(crate) fn of_text(path: &str, text: &str) -> Result<Vec<Manifest>, ManifestError> {
     let invalid = |source| ManifestError::Yaml { path: path.to_owned(), source };
     let mut objects = Vec::new();
     for document in yaml::read_all(text).map_err(invalid)? {
@@ -212,7 +183,6 @@ fn of_text(path: &str, text: &str) -> Result<Vec<Manifest>, ManifestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Failure;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
         let manifests = of_text("web.yaml", text).map_err(|error| error.to_string())?;
@@ -238,12 +208,6 @@ mod tests {
         let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nx: &x {mode: 0644, host: no}\nz: {<<: *x, size: 1_000, a: yes}\n";
         let object = of_text("pod.yaml", text).unwrap().remove(0).object;
         assert_eq!(object["z"], serde_json::json!({"mode": 420, "host": false, "size": 1000, "a": true}));
-    }
-
-    #[test]
-    fn what_is_no_yaml_is_said_once() {
-        let error = Failure::from(of_text("web.yaml", "a: [").unwrap_err());
-        assert_eq!(error.line(), "can't read web.yaml: yaml: line 1: unclosed bracket '['");
     }
 
     #[test]

@@ -1,6 +1,26 @@
-//! Where a command reads and writes.
+//! The streams of a command, and its colours on them.
 
-use std::io::{self, BufRead, Write};
+use std::{
+    fmt::Display,
+    io::{self, BufRead, Write},
+};
+
+use anstyle::{AnsiColor, Style};
+
+/// Good or added.
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+/// Wrong, removed or refused.
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+/// Changed, or a warning.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// A name.
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+/// Of less interest.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// A heading.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// Without a mark.
+pub(crate) const PLAIN: Style = Style::new();
 
 /// The streams of a command. Styles are written as ANSI codes: give it streams that remove them where nobody sees colours.
 pub struct Terminal {
@@ -25,6 +45,16 @@ impl Terminal {
         let mut answer = String::new();
         self.input.read_line(&mut answer)?;
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
+    }
+
+    /// Writes a warning to standard error.
+    pub(crate) fn warn(&mut self, warning: impl Display) -> io::Result<()> {
+        writeln!(self.err, "{YELLOW}warning:{YELLOW:#} {warning}")
+    }
+
+    /// Writes an error to standard error. If nobody reads that, there is nobody to report it to.
+    pub(crate) fn fail(&mut self, error: impl Display) {
+        let _ = writeln!(self.err, "{RED}error:{RED:#} {error}");
     }
 }
 

@@ -22,6 +22,16 @@ pub enum Certainty {
     Unknown(&'static str),
 }
 
+impl Certainty {
+    /// Why the server may do something else; none if it does just this, its defaults aside.
+    pub fn doubt(self) -> Option<&'static str> {
+        match self {
+            Self::Exact | Self::ModuloDefaulting => None,
+            Self::Unseen(reason) | Self::Unknown(reason) => Some(reason),
+        }
+    }
+}
+
 /// The parts of metadata that a server stores empty and doesn't show then.
 pub(crate) const HIDDEN_WHEN_EMPTY: [Path<'static>; 4] = [
     Path::new(&[Field("metadata"), Field("annotations")]),

@@ -1,4 +1,4 @@
-//! Which kinds a cluster serves, and which one a person means.
+//! The kinds that a cluster serves, and their names on a command line.
 
 use baton_apply::Target;
 use kube::core::{
@@ -7,12 +7,10 @@ use kube::core::{
 };
 
 use super::ClusterError;
-use crate::manifest::Manifest;
+use crate::{manifest::Manifest, text::most_similar};
 
 /// How similar a name has to be to be suggested: 1 is the same.
 const SIMILAR: f64 = 0.85;
-/// How many names are suggested.
-const MOST_SUGGESTED: usize = 3;
 
 /// A kind of object in one version.
 #[derive(Clone, Debug)]
@@ -29,7 +27,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kinds(Vec<Kind>);
 
-/// An object as people name it on a command line: `deploy/web`.
+/// The name of an object on a command line: `deploy/web`.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     pub(crate) kind: String,
@@ -68,7 +66,7 @@ impl Kinds {
         Self(kinds.collect())
     }
 
-    /// The object that a person means.
+    /// The object of a reference.
     pub(crate) fn target(&self, reference: &Reference, namespace: &str) -> Result<Target, ClusterError> {
         let kind = self.named(&reference.kind)?;
         Ok(kind.target(namespace, &reference.name))
@@ -95,10 +93,7 @@ impl Kinds {
     /// The kind of an object.
     fn of_object(&self, api_version: &str, kind: &str) -> Result<&Kind, ClusterError> {
         let is_it = |own: &&Kind| own.resource.api_version == api_version && own.resource.kind == kind;
-        self.0.iter().find(is_it).ok_or_else(|| {
-            let ClusterError::NoSuchKind { similar, .. } = self.unknown(kind, kind) else { unreachable!() };
-            ClusterError::NoSuchKind { typed: format!("{kind} ({api_version})"), similar }
-        })
+        self.0.iter().find(is_it).ok_or_else(|| self.unknown(&format!("{kind} ({api_version})"), kind))
     }
 
     fn unknown(&self, typed: &str, name: &str) -> ClusterError {
@@ -107,13 +102,8 @@ impl Kinds {
             let all = kind.names.iter().chain([&kind.resource.plural]);
             all.map(|own| strsim::jaro_winkler(own, &name)).fold(0.0, f64::max)
         };
-        let mut similar: Vec<_> = self.0.iter().map(|kind| (similarity(kind), kind.full_name())).collect();
-        similar.retain(|(similarity, _)| *similarity >= SIMILAR);
-        similar.sort_by(|(left, _), (right, _)| right.total_cmp(left));
-        let mut similar: Vec<_> = similar.into_iter().map(|(_, name)| name).collect();
-        similar.dedup();
-        similar.truncate(MOST_SUGGESTED);
-        ClusterError::NoSuchKind { typed: typed.to_owned(), similar }
+        let names = self.0.iter().map(|kind| (similarity(kind), kind.full_name()));
+        ClusterError::NoSuchKind { typed: typed.to_owned(), similar: most_similar(names, SIMILAR) }
     }
 }
 

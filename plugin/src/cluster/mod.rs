@@ -1,4 +1,4 @@
-//! The cluster of a kubeconfig: which kinds it serves, its objects, and what writes to them would do.
+//! The cluster of a kubeconfig: its kinds, schemas and objects.
 
 mod error;
 mod kinds;
@@ -17,13 +17,14 @@ use kube::{
 };
 use tower::util::MapResponseLayer;
 
-pub use self::error::ClusterError;
-pub(crate) use self::error::nearest;
-pub(crate) use self::kinds::{Kinds, Reference};
 use self::warnings::Warnings;
-use crate::view::quoted;
+pub(crate) use self::{
+    error::ClusterError,
+    kinds::{Kinds, Reference},
+};
+use crate::text::quoted;
 
-/// Which cluster, by kubectl's flags.
+/// The cluster, by kubectl's flags.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
@@ -45,7 +46,7 @@ pub(crate) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The same flags for another command line, with a blank before each.
+    /// The same flags for a command line that is printed, with a blank before each.
     pub(crate) fn flags(&self) -> String {
         let kubeconfig = self.kubeconfig.as_ref().map(|file| file.display().to_string());
         let user = self.impersonate.clone();
@@ -68,7 +69,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     span.try_into().map_err(|_| "a duration can't be negative".to_owned())
 }
 
-/// A cluster that answers requests.
+/// A client of a cluster.
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
@@ -76,7 +77,7 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
     url: String,
     limit: Duration,
-    /// What the API server has warned about.
+    /// Warnings in responses.
     pub(crate) warnings: Warnings,
 }
 

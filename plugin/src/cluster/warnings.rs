@@ -1,4 +1,4 @@
-//! What the API server warns about, in the header `Warning` of its responses.
+//! The warnings of the API server, in the header `Warning` of its responses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use http::{HeaderMap, header::WARNING};
 pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
 
 impl Warnings {
-    /// Notes those of a response.
+    /// Notes the warnings of a response.
     pub(super) fn note(&self, headers: &HeaderMap) {
         let texts = headers.get_all(WARNING).iter().filter_map(|value| text_of(value.to_str().ok()?));
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -20,7 +20,7 @@ impl Warnings {
         }
     }
 
-    /// Takes those that were noted.
+    /// Takes the noted warnings.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,25 +1,25 @@
-//! `apply`: server-side apply that says what it will do.
+//! `apply`: server-side apply that shows what it does.
 
 use baton_apply::Prediction;
 use clap::Args;
 
 use crate::{
-    Terminal,
     cluster::ClusterArgs,
-    failure::{Ending, Exit, Failure},
-    intents::{Intent, IntentArgs},
-    path::FieldQuery,
-    view::OutputArgs,
-    write::{DryRunArgs, DryRunStrategy},
+    error::{CommandError, Ending, Exit},
+    model::FieldQuery,
+    terminal::Terminal,
+    view::{OutputArgs, write_object},
+    write::{DryRunArgs, DryRunStrategy, Intent, IntentArgs},
 };
 
-/// Apply manifests by server-side apply, and say what that does
+/// Apply manifests by server-side apply, and show what that changes
 ///
-/// One line for each object, and one for each field that changes: `+` is new, `~` has another value, `-` goes, `=` stays without
-/// this manager, `*` is owned by it from now on, `!` is a conflict. Values of Secrets, environment variables and arguments aren't shown.
+/// One line for each object, and one for each field that changes: `+` is new, `~` has another value, `-` is removed, `=` is released by
+/// this manager and stays, `*` is owned by it from now on, `!` is a conflict. Values of Secrets, environment variables and arguments
+/// aren't shown.
 ///
-/// With --dry-run=client nothing but reads is sent; with --live, not even these. With --dry-run=server the server tries the write,
-/// and its response is compared with the prediction.
+/// With --dry-run=client only reads are sent; with --live nothing is. With --dry-run=server the server tries the write, and its response
+/// is compared with the prediction.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,19 +27,19 @@ Examples:
   kubectl baton apply -f web.yaml --field-manager ci --dry-run=client
   kubectl baton apply -f web.yaml --dry-run=server -o yaml
   kubectl baton apply -f web.yaml --live saved.yaml --dry-run=client
-  kubectl baton apply -f web.yaml --give-up .spec.replicas")]
+  kubectl baton apply -f web.yaml --release .spec.replicas")]
 pub(crate) struct ApplyArgs {
     #[command(flatten)]
     intents: IntentArgs,
-    /// Take all fields that conflict.
+    /// Take over all fields that conflict.
     #[arg(long)]
     force_conflicts: bool,
-    /// Take this field if it conflicts, and no other. May be given several times.
+    /// Take over this field if it conflicts, and no other. May be given several times.
     #[arg(long, value_name = "PATH", conflicts_with = "force_conflicts")]
     overwrite: Vec<FieldQuery>,
-    /// Leave this field out of the manifests. May be given several times.
+    /// Leave this field out of the manifests, so that this manager releases it. May be given several times.
     #[arg(long, value_name = "PATH")]
-    give_up: Vec<FieldQuery>,
+    release: Vec<FieldQuery>,
     /// Apply the live value of this field instead of that in the manifests. May be given several times.
     #[arg(long, value_name = "PATH")]
     share: Vec<FieldQuery>,
@@ -52,10 +52,10 @@ pub(crate) struct ApplyArgs {
 pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let dry_run = args.dry_run.get(terminal)?;
     if !args.intents.live.is_empty() && dry_run != DryRunStrategy::Client {
-        return Err(Failure::Input("--live only predicts: add --dry-run=client".to_owned()));
+        return Err(CommandError::Input("--live only predicts: add --dry-run=client".to_owned()));
     }
     let (writer, mut intents) = args.intents.read(cluster, terminal).await?;
-    edit(&mut intents, &args.give_up, Intent::give_up)?;
+    edit(&mut intents, &args.release, Intent::release)?;
     edit(&mut intents, &args.share, Intent::share)?;
     let manager = &args.intents.field_manager;
     let (mut reports, mut exit) = (Vec::new(), Exit::Done);
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut T
     let has_conflicts = reports.iter().any(|report| report.result == "conflict");
     let command = args.intents.command("conflicts", cluster);
     args.output.output.print(terminal, &reports, |terminal| {
-        reports.iter().try_for_each(|report| report.write(terminal))?;
+        reports.iter().try_for_each(|report| write_object(report, terminal))?;
         if has_conflicts {
             writeln!(terminal.out, "\nThe ways out: {command}")?;
         }
@@ -95,12 +95,12 @@ pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut T
     Ok(exit)
 }
 
-/// Changes what each manifest with these fields asks for. Fails if none has one of them.
+/// Edits each manifest that has these fields. Fails if none has one of them.
 fn edit(
     intents: &mut [Intent],
     queries: &[FieldQuery],
-    edit: impl Fn(&mut Intent, &FieldQuery) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    edit: impl Fn(&mut Intent, &FieldQuery) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     for query in queries {
         let results: Vec<_> = intents.iter_mut().map(|intent| edit(intent, query)).collect();
         if results.iter().all(Result::is_err) {

@@ -1,16 +1,15 @@
-//! `completion` and `manual`: what shells and man read, generated from the command line.
+//! `completion` and `manual`: scripts of shells and manual pages, generated from the command line.
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-use clap::{Args, FromArgMatches as _};
+use clap::{Args, Command, FromArgMatches as _};
 use clap_complete::{Shell, engine, generate};
 use kube::{ResourceExt, api::ListParams};
 
 use crate::{
-    Terminal,
-    cli::command,
     cluster::{ClusterArgs, Connection, Reference},
-    failure::{Ending, Exit},
+    error::{Ending, Exit},
+    terminal::Terminal,
 };
 
 /// The binary, for completion that goes without kubectl.
@@ -29,36 +28,41 @@ pub(crate) struct CompletionArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionArgs, terminal: &mut Terminal) -> Ending {
+pub(crate) fn run(args: &CompletionArgs, command: Command, terminal: &mut Terminal) -> Ending {
     let mut script = Vec::new();
-    generate(args.shell, &mut command().bin_name(BINARY), BINARY, &mut script);
+    generate(args.shell, &mut command.bin_name(BINARY), BINARY, &mut script);
     terminal.out.write_all(&script)?;
     Ok(Exit::Done)
 }
 
-/// What may come next on a command line, in the form that kubectl asks plugins for.
+/// Candidates for the next word of a command line, in the form that kubectl reads from plugins.
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {
-    /// What follows `kubectl baton`, to the word that is being written.
+    /// The words after `kubectl baton`, to the word that is being written.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
-/// That no files are to be offered, as cobra's `ShellCompDirectiveNoFileComp`.
+/// Don't offer files: cobra's `ShellCompDirectiveNoFileComp`.
 const NO_FILES: &str = ":4";
-/// That files are to be offered too.
+/// Offer files, too.
 const FILES: &str = ":0";
 
-pub(crate) async fn complete(args: CompleteArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
+pub(crate) async fn complete(
+    args: CompleteArgs,
+    mut command: Command,
+    cluster: &ClusterArgs,
+    terminal: &mut Terminal,
+) -> Ending {
     let mut words = vec![OsString::from(BINARY)];
     words.extend(args.words);
-    if let Some(objects) = objects(&words, cluster).await {
+    if let Some(objects) = objects(&words, command.clone(), cluster).await {
         objects.iter().try_for_each(|object| writeln!(terminal.out, "{object}"))?;
         writeln!(terminal.out, "{NO_FILES}")?;
         return Ok(Exit::Done);
     }
     let last = words.len().saturating_sub(1);
-    let found = engine::complete(&mut command(), words, last, env::current_dir().ok().as_deref())?;
+    let found = engine::complete(&mut command, words, last, env::current_dir().ok().as_deref())?;
     for candidate in &found {
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         let help = help.lines().next().unwrap_or_default();
@@ -68,14 +72,14 @@ pub(crate) async fn complete(args: CompleteArgs, cluster: &ClusterArgs, terminal
     Ok(Exit::Done)
 }
 
-/// The objects of the kind in the last word, as `deployment/web`. None if that is no object, or the cluster doesn't tell. Flags before
-/// the command are in `cluster`.
-async fn objects(words: &[OsString], cluster: &ClusterArgs) -> Option<Vec<String>> {
+/// The objects of the kind in the last word, as `deployment/web`. None if the word names no object, or the cluster can't be read. Flags
+/// before the command are in `cluster`.
+async fn objects(words: &[OsString], command: Command, cluster: &ClusterArgs) -> Option<Vec<String>> {
     let [line @ .., last] = words else { return None };
     let before = line.last()?;
     let is_value_of_flag = before.to_string_lossy().starts_with('-');
     let (kind, start) = last.to_str()?.split_once('/').filter(|_| !is_value_of_flag)?;
-    let matches = command().ignore_errors(true).try_get_matches_from(line).ok()?;
+    let matches = command.ignore_errors(true).try_get_matches_from(line).ok()?;
     let (_, matches) = matches.subcommand()?;
     let has = |flag| matches.try_contains_id(flag).unwrap_or_default();
     let connection = if ["namespace", "context", "kubeconfig"].into_iter().any(has) {
@@ -97,7 +101,7 @@ pub(crate) struct ManualArgs {
     folder: PathBuf,
 }
 
-pub(crate) fn manual(args: &ManualArgs) -> Ending {
-    clap_mangen::generate_to(command().bin_name(BINARY), &args.folder)?;
+pub(crate) fn manual(args: &ManualArgs, command: Command) -> Ending {
+    clap_mangen::generate_to(command.bin_name(BINARY), &args.folder)?;
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `conflicts`: what stands in the way of an apply, and the ways out.
+//! `conflicts`: the conflicts of an apply, and how to resolve them.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,23 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, name_of},
-    failure::{Ending, Exit},
-    intents::IntentArgs,
-    view::{CYAN, Cell, Change, ChangeKind, DIM, OutputArgs, RED, Table, quoted},
-    write::DryRunStrategy,
+    error::{Ending, Exit},
+    model::{ChangeKind, FieldChange},
+    terminal::{CYAN, DIM, RED, Terminal},
+    text::quoted,
+    view::{Cell, OutputArgs, Table, changes_table},
+    write::{DryRunStrategy, IntentArgs},
 };
 
 /// Show the conflicts that an apply of these manifests would have, and the ways out of each
 ///
-/// Another manager owns a field with another value. Its value can be overwritten, the field can be given up, or it can be shared by
-/// applying the value that it has, unless the server doesn't store it. If both values are equal in another spelling, such as 1 and
-/// 1000m, sharing is always right. What the same manager owns by updates can be migrated into what it applies. Each way is a command
-/// that is ready to be run; several conflicts can be resolved at once by joining their flags. What the server would refuse even without
-/// conflicts has its message, by a server dry run.
+/// In a conflict, another manager owns a field with another value. There are up to four ways out. Overwrite the value. Release the field.
+/// Share it by applying its live value, unless the server doesn't store that; if both values are equal in another spelling, such as 1 and
+/// 1000m, sharing is always right. Migrate, if the owner is the same manager, which has written the field by an update.
+///
+/// Each way is a command that is ready to be run. Several conflicts can be resolved at once by joining the flags. A server dry run finds
+/// what the server would refuse even without conflicts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes:
@@ -59,14 +61,14 @@ struct Reported {
 #[serde(rename_all = "camelCase")]
 struct ReportedConflict {
     #[serde(flatten)]
-    change: Change,
+    change: FieldChange,
     /// The commands.
     overwrite: String,
-    give_up: String,
+    release: String,
     /// None if there is no live value to share.
     #[serde(skip_serializing_if = "Option::is_none")]
     share: Option<String>,
-    /// If it is this manager's own, by an update.
+    /// None if the owner is another manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     migrate: Option<String>,
 }
@@ -112,10 +114,10 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
         let conflicts = report.changes.into_iter().filter(|change| change.kind == ChangeKind::Conflict);
         let conflicts = conflicts.map(|change| {
             let way = |flag: &str| format!("{apply} {flag} {}", quoted(&change.path));
-            let (overwrite, give_up) = (way("--overwrite"), way("--give-up"));
+            let (overwrite, release) = (way("--overwrite"), way("--release"));
             let share = change.old.is_some().then(|| way("--share"));
             let migrate = own.contains(&change.path).then(|| migrate.clone());
-            ReportedConflict { change, overwrite, give_up, share, migrate }
+            ReportedConflict { change, overwrite, release, share, migrate }
         });
         reports.push(Reported { object, conflicts: conflicts.collect(), message, uncertain });
     }
@@ -145,18 +147,16 @@ fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
     }
     for conflict in conflicts {
         writeln!(terminal.out)?;
-        let mut table = Table::headless();
-        conflict.change.row(&mut table);
-        table.write(&mut *terminal.out, "")?;
-        let ReportedConflict { change, overwrite, give_up, share, migrate } = conflict;
+        changes_table([&conflict.change]).write(&mut *terminal.out, "")?;
+        let ReportedConflict { change, overwrite, release, share, migrate } = conflict;
         let sharing = if change.equal {
             "put the equal, live value into the manifest"
         } else {
             "put the live value into the manifest"
         };
         let mut ways = vec![
-            ("overwrite", "take the field from its owner", Some(overwrite)),
-            ("give up", "leave the field out of the manifest", Some(give_up)),
+            ("overwrite", "take the field over from its owner", Some(overwrite)),
+            ("release", "leave the field out of the manifest", Some(release)),
             ("share", sharing, share.as_ref()),
         ];
         // It is always right.

@@ -1,28 +1,29 @@
-//! `diff`: what an apply would change.
+//! `diff`: the changes of an apply, as YAML.
 
 use anstyle::Style;
-use baton_apply::LiveObject;
-use baton_merge::yaml;
+use baton_apply::{LiveObject, Secrecy, Target};
 use clap::Args;
 use serde_json::Value as Json;
 use similar::TextDiff;
 
 use crate::{
-    Terminal,
     cluster::ClusterArgs,
-    failure::{Ending, Exit, Failure},
-    intents::IntentArgs,
-    view::{
-        BOLD, CYAN, Change, ChangeKind, GREEN, HIDDEN_NEW, OutputArgs, PLAIN, RED, Secrecy, Table, printable,
-    },
-    write::{DryRunStrategy, Written, WrittenReport},
+    error::{CommandError, Ending, Exit},
+    model::{ChangeKind, FieldChange},
+    terminal::{BOLD, CYAN, GREEN, PLAIN, RED, Terminal},
+    view::{OutputArgs, changes_table, write_warnings, yaml},
+    write::{DryRunStrategy, IntentArgs, Written, WrittenReport},
 };
+
+/// Stands for a value that isn't shown, and that differs from the one before.
+const HIDDEN_NEW: &str = "(hidden, another value)";
 
 /// Show what an apply of these manifests would change
 ///
-/// What the server would store, by a server dry run; where you may not do that, and with --live, as it is predicted here. After the
-/// difference of each object come the fields that would be taken from other managers, those that would be released, and the conflicts.
-/// An object with conflicts is shown as it would be if they were overwritten. What the server refuses for another reason has its message.
+/// The difference is that of a server dry run; where you may not do that, and with --live, it is predicted here. After the difference of
+/// each object come the fields that would be taken over from other managers, the fields that would be released, and the conflicts. An
+/// object with conflicts is shown as it would be if they were overwritten. If the server refuses an object for another reason, its message
+/// is shown.
 ///
 /// Values of Secrets aren't shown. Environment variables and arguments are, as kubectl diff shows them.
 #[derive(Debug, Args)]
@@ -67,7 +68,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
     let is_different = |(report, text): (&WrittenReport, &String)| {
         !text.is_empty()
             || !matches!(report.result, "changed" | "unchanged")
-            || report.changes.iter().any(told)
+            || report.changes.iter().any(changes_owners)
     };
     let differs = reports.iter().zip(&texts).any(is_different);
     args.output.output.print(terminal, &reports, |terminal| {
@@ -76,10 +77,9 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
                 let style = style(line);
                 writeln!(terminal.out, "{style}{line}{style:#}")?;
             }
-            let mut table = Table::headless();
-            report.changes.iter().filter(|change| told(change)).for_each(|change| change.row(&mut table));
-            table.write(&mut *terminal.out, "")?;
-            report.write_warnings(terminal)?;
+            let changes = report.changes.iter().filter(|change| changes_owners(change));
+            changes_table(changes).write(&mut *terminal.out, "")?;
+            write_warnings(report, terminal)?;
             if report.is_refused() {
                 writeln!(terminal.out, "{}: {RED}refused{RED:#}", report.object)?;
             }
@@ -96,43 +96,52 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
     })
 }
 
-/// Whether a change is of owners too.
-fn told(change: &Change) -> bool {
+/// Whether a change is one of owners, too.
+fn changes_owners(change: &FieldChange) -> bool {
     !change.from.is_empty() || change.kind == ChangeKind::Released
 }
 
 /// The difference of an object as YAML; empty if there is none.
-fn text(
-    target: &baton_apply::Target,
-    before: Option<&LiveObject>,
-    written: &Written,
-) -> Result<String, Failure> {
+fn text(target: &Target, before: Option<&LiveObject>, written: &Written) -> Result<String, CommandError> {
     let secrecy = Secrecy::of(&target.resource);
-    let yaml = |object: &Json, stands_for: &dyn Fn(&[&str], &Json) -> &'static str| {
-        let object = without_the_servers(printable(object, secrecy, stands_for));
-        yaml::to_string(&object).map_err(|error| Failure::Format("YAML", error.into()))
+    let yaml = |object: &LiveObject, stands_for: &dyn Fn(&[&str], &Json) -> &'static str| {
+        let json = object.as_json().map_err(|error| CommandError::Format("JSON", error.into()))?;
+        yaml(&printable(json.clone(), secrecy, stands_for))
     };
     let Some(after) = written.after() else { return Ok(String::new()) };
     let marked = |path: &[&str], value: &Json| {
         let is_same = before.and_then(|before| before.get(path)) == Some(value);
         if is_same { Secrecy::HIDDEN } else { HIDDEN_NEW }
     };
-    let tree = |object: &LiveObject| {
-        object.as_json().cloned().map_err(|error| Failure::Format("JSON", error.into()))
-    };
-    let after = yaml(&tree(after)?, &marked)?;
-    let before =
-        before.map(|before| yaml(&tree(before)?, &|_, _| Secrecy::HIDDEN)).transpose()?.unwrap_or_default();
+    let after = yaml(after, &marked)?;
+    let before = before.map(|before| yaml(before, &|_, _| Secrecy::HIDDEN)).transpose()?.unwrap_or_default();
     let diff = TextDiff::from_lines(&before, &after);
     let names = [format!("live/{target}"), format!("applied/{target}")].map(|name| name.replace(' ', "/"));
     Ok(diff.unified_diff().context_radius(3).header(&names[0], &names[1]).to_string())
 }
 
-/// An object without what the server alone writes, and changes with each write.
-fn without_the_servers(mut object: Json) -> Json {
+/// An object without the metadata that only the server writes, and with a text in place of each value of a Secret. `stands_for` is called
+/// with the path of the value.
+fn printable(
+    mut object: Json,
+    secrecy: Secrecy,
+    stands_for: impl Fn(&[&str], &Json) -> &'static str,
+) -> Json {
     if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
-        for name in ["resourceVersion", "generation", "uid", "creationTimestamp"] {
+        for name in ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"] {
             metadata.remove(name);
+        }
+    }
+    if secrecy == Secrecy::Secret {
+        for part in [&["data"][..], &["stringData"], &["metadata", "annotations"]] {
+            let values = part.iter().try_fold(&mut object, |value, name| value.get_mut(name));
+            for (name, value) in values.and_then(Json::as_object_mut).into_iter().flatten() {
+                let is_shown =
+                    part.len() > 1 && value.as_str().is_none_or(|text| !secrecy.hides_annotation(name, text));
+                if !is_shown {
+                    *value = stands_for(&[part, &[name.as_str()]].concat(), value).into();
+                }
+            }
         }
     }
     object

@@ -1,31 +1,33 @@
 //! `handover`: passes a field on through a temporary manager.
 
-use baton_apply::ownership::hand_over;
+use baton_apply::{
+    Operation,
+    ownership::{Owner, hand_over, owners},
+};
 use clap::Args;
 
 use super::release::stop_applying;
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Reference},
-    failure::{Ending, Failure},
-    opened::Opened,
-    owners::{Manager, labels},
-    path::FieldQuery,
-    view::OutputArgs,
-    write::DryRunArgs,
+    error::{CommandError, Ending},
+    model::{FieldQuery, label},
+    terminal::Terminal,
+    text::quoted,
+    view::{OutputArgs, finish},
+    write::{DryRunArgs, Opened, Steps},
 };
 
-/// What the names of temporary managers begin with.
+/// The beginning of the names of temporary managers.
 const TEMPORARY: &str = "handover-to-";
 
-/// Pass a field on to a controller, without its value ever being lost
+/// Pass a field on to a controller, without losing its value
 ///
-/// A temporary manager applies the value that the field has, never forced. From then on a manager can leave the field out of its
-/// manifest, and the field keeps its value; without that, the server would reset it. Once the new owner writes another value, the
-/// temporary manager loses the field.
+/// A temporary manager applies the live value of the field, never forced. From then on the old owner can leave the field out of its
+/// manifest: the field keeps its value, where the server would reset it otherwise. When the new owner writes another value, the temporary
+/// manager loses the field.
 ///
-/// The last step is that the old owner stops applying the field. --release-from does it here, by applying all that this manager
-/// has applied but the field. Its manifest has to lose the field too, before it is applied again.
+/// In the last step the old owner releases the field. --release-from does it: it applies what this manager has applied, without the
+/// field. Remove the field from the manifest, too, before that is applied again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,10 +41,10 @@ pub(crate) struct HandoverArgs {
     /// The field.
     #[arg(long, value_name = "PATH")]
     field: FieldQuery,
-    /// Who is to own it: `hpa`, or the manager's name. The temporary manager is called after it.
+    /// The new owner: `hpa`, or a manager. The temporary manager is called after it.
     #[arg(long, value_name = "MANAGER", default_value = "hpa")]
     to: String,
-    /// Then have this manager apply what it has applied, without the field.
+    /// The old owner, which then applies what it has applied, without the field.
     #[arg(long, value_name = "MANAGER")]
     release_from: Option<String>,
     #[command(flatten)]
@@ -56,43 +58,42 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     let temporary = format!("{TEMPORARY}{to}");
-    let (path, owners) = opened.at(&opened.live, &field, |owners, path| {
-        let owners: Vec<Manager> = owners.at(path).into_iter().cloned().collect();
-        Ok((path.to_string(), owners))
-    })?;
+    let (path, owners) =
+        opened.at(&opened.live, &field, |_, path| Ok((path.to_string(), owners(&opened.live, path))))?;
+    let applies = |owner: &Owner| owner.operation == Operation::Apply && owner.subresource.is_none();
+    let label = |owner: &Owner| label(&owner.manager, owner.operation.as_str(), owner.subresource.as_deref());
     if let Some(manager) = &release_from
-        && !owners.iter().any(|owner| owner.applies() && owner.name == *manager)
+        && !owners.iter().any(|owner| applies(owner) && owner.manager == *manager)
     {
-        return Err(Failure::Input(format!(
-            "{manager} doesn't apply {path}; its owners: {}",
-            labels(&owners)
-        )));
+        let labels = owners.iter().map(label).collect::<Vec<_>>();
+        let labels = if labels.is_empty() { "-".to_owned() } else { labels.join(", ") };
+        return Err(CommandError::Input(format!("{manager} doesn't apply {path}; its owners: {labels}")));
     }
-    let mut steps = opened.steps(dry_run);
+    let mut steps = Steps::new(&opened, dry_run);
     steps
         .write(format!("{temporary} applies {path} as it is"), async |live| {
             opened.at(live, &field, |_, path| {
                 let request = hand_over(opened.target.clone(), live, path, temporary.clone());
-                request.ok_or_else(|| Failure::Input(format!("{path} has no value to hand over")))
+                request.ok_or_else(|| CommandError::Input(format!("{path} has no value to hand over")))
             })
         })
         .await?;
     if let Some(manager) = &release_from {
         stop_applying(&mut steps, &opened, (&field, path.as_str()), manager, false, terminal).await?;
     }
-    let left = owners.iter().filter(|owner| owner.name != temporary && owner.name != to).map(|owner| match release_from {
-        Some(ref manager) if owner.applies() && owner.name == *manager => {
+    let left = owners.iter().filter(|owner| owner.manager != temporary && owner.manager != to);
+    let left = left.map(|owner| match &release_from {
+        Some(manager) if applies(owner) && owner.manager == *manager => {
             format!("Remove {path} from the manifest of {manager}, before it is applied again.")
         }
-        _ if owner.applies() => format!(
+        _ if applies(owner) => format!(
             "Remove {path} from the manifest of {manager} and apply that. Or now: kubectl baton handover {object} --field {field} \
              --to {to} --release-from {manager}{flags}",
-            manager = owner.name,
-            field = crate::view::quoted(field.as_str()),
+            manager = owner.manager,
+            field = quoted(field.as_str()),
             flags = cluster.flags(),
         ),
-        _ => format!("{} has written {path}, and keeps it until another manager writes another value.", owner.label()),
+        _ => format!("{} has written {path}, and keeps it until another manager writes another value.", label(owner)),
     });
-    let left = left.collect();
-    steps.finish(left, output, terminal)
+    finish(steps, left.collect(), output, terminal)
 }

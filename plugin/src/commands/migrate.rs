@@ -14,15 +14,13 @@ use serde_json::{Value as Json, json};
 
 use super::release::ITSELF;
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Connection, Reference},
-    failure::{Ending, Exit, Failure},
-    intents::KUBECTL,
+    error::{CommandError, Ending, Exit},
     manifest::ManifestArgs,
-    opened::{Opened, Steps},
-    owners::label,
-    view::OutputArgs,
-    write::DryRunArgs,
+    model::label,
+    terminal::Terminal,
+    view::{OutputArgs, finish},
+    write::{DryRunArgs, KUBECTL, Opened, Steps},
 };
 
 /// The manager by which kubectl keeps the annotation of client-side apply up to date after a migration.
@@ -32,16 +30,16 @@ const LAST_APPLIED_PATH: Path<'static> =
 
 /// Go from client-side to server-side apply and back, or rename a manager
 ///
-/// To server-side apply: what client-side apply owns passes to the manager `kubectl`, or the one that --to names, as `kubectl apply
-/// --server-side` does it. Without that, a field that is removed from the manifest stays in the object.
+/// To server-side apply: the fields of client-side apply pass to the manager `kubectl`, or to the one in --to, as with `kubectl apply
+/// --server-side`. Without that, a field that is removed from the manifest stays in the object.
 ///
-/// Back: what the manager has applied is written into the annotation that client-side apply compares with, so that `kubectl apply`
-/// removes what is removed from the manifest.
+/// Back: the fields that the manager has applied are written into the annotation that client-side apply compares with, so that `kubectl
+/// apply` removes fields that are removed from the manifest.
 ///
-/// From one manager to another: all that the first owns of the object, however it was written, is applied by the second from then on.
-/// With one manager twice, what it owns by updates becomes a part of what it applies, with which it conflicts otherwise.
+/// From one manager to another: the second owns all fields of the first, however they were written, as if it had applied them. With the
+/// same manager twice, fields that it owns by updates become a part of what it applies; otherwise its applies conflict with them.
 ///
-/// With --dry-run, nothing is sent and the fields that would change hands are shown.
+/// With --dry-run=client or server, nothing is stored, and the fields whose owners would change are shown.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -57,7 +55,7 @@ pub(crate) struct MigrateArgs {
     /// All objects in a file, a folder, or `-` for standard input. May be given several times.
     #[arg(short = 'f', long, value_name = "FILE", conflicts_with = "object")]
     filename: Vec<PathBuf>,
-    /// `client-side`, `server-side` for the manager kubectl, or a manager. Client-side if --to isn't that.
+    /// `client-side`, `server-side` for the manager kubectl, or a manager. If absent, `client-side`, or `server-side` with --to client-side.
     #[arg(long, value_name = "FROM")]
     from: Option<Side>,
     /// `server-side` for the manager kubectl, `client-side`, or a manager.
@@ -96,7 +94,7 @@ pub(crate) async fn run(args: MigrateArgs, cluster: &ClusterArgs, terminal: &mut
     let usual = if to == Side::Client { Side::from(SERVER_SIDE) } else { Side::Client };
     let from = from.unwrap_or(usual);
     if from == to && to == Side::Client {
-        return Err(Failure::Input("--from and --to are both client-side".to_owned()));
+        return Err(CommandError::Input("--from and --to are both client-side".to_owned()));
     }
     let objects = match object {
         Some(reference) => vec![Opened::new(&reference, cluster).await?],
@@ -104,14 +102,14 @@ pub(crate) async fn run(args: MigrateArgs, cluster: &ClusterArgs, terminal: &mut
     };
     let mut exit = Exit::Done;
     for opened in objects {
-        let mut steps = opened.steps(dry_run);
+        let mut steps = Steps::new(&opened, dry_run);
         let left = match (&from, &to) {
             (Side::Client, Side::Server(manager)) => to_server_side(&mut steps, &opened, manager).await?,
             (Side::Server(manager), Side::Client) => to_client_side(&mut steps, &opened, manager).await?,
             (Side::Server(old), Side::Server(new)) => rename(&mut steps, &opened, old, new).await?,
             (Side::Client, Side::Client) => None,
         };
-        let ended = steps.finish(left.into_iter().collect(), output, terminal)?;
+        let ended = finish(steps, left.into_iter().collect(), output, terminal)?;
         if ended != Exit::Done {
             exit = ended;
         }
@@ -124,7 +122,7 @@ async fn opened(
     manifests: ManifestArgs,
     cluster: &ClusterArgs,
     terminal: &mut Terminal,
-) -> Result<Vec<Opened>, Failure> {
+) -> Result<Vec<Opened>, CommandError> {
     let manifests = manifests.read(&mut *terminal.input)?;
     let connection = Connection::new(cluster).await?;
     let kinds = connection.kinds().await?;
@@ -141,7 +139,7 @@ async fn to_server_side(
     steps: &mut Steps<'_>,
     opened: &Opened,
     manager: &str,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, CommandError> {
     let migration =
         |live: &LiveObject| migration(opened, live, manager, "client-side apply", is_client_side_apply);
     migration(&steps.live)?;
@@ -175,7 +173,7 @@ async fn to_client_side(
     steps: &mut Steps<'_>,
     opened: &Opened,
     manager: &str,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, CommandError> {
     steps
         .write(
             format!("what {manager} has applied is put into the annotation of client-side apply"),
@@ -194,13 +192,13 @@ async fn to_client_side(
     Ok(Some("From now on, apply it with: kubectl apply".to_owned()))
 }
 
-/// What client-side apply is to have applied last: what the manager has applied.
-fn last_applied(opened: &Opened, live: &LiveObject, manager: &str) -> Result<String, Failure> {
+/// The annotation of client-side apply: the fields that the manager has applied.
+fn last_applied(opened: &Opened, live: &LiveObject, manager: &str) -> Result<String, CommandError> {
     let arena = Arena::new();
     let own = applied_fields(&arena, live, manager).leaves(&arena);
     let own = own.recursive_difference(&arena, FieldSet::of_paths(&arena, [LAST_APPLIED_PATH]));
     if own.is_empty() {
-        return Err(Failure::Input(format!("{manager} has applied nothing of {}", opened.name())));
+        return Err(CommandError::Input(format!("{manager} has applied nothing of {}", opened.name())));
     }
     let mut intent = opened.writer.schemas.intent(&opened.target, live, own)?;
     let metadata = &mut intent["metadata"];
@@ -219,7 +217,7 @@ async fn rename(
     opened: &Opened,
     old: &str,
     new: &str,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, CommandError> {
     let is_old = |entry: &ManagedFieldsEntry<'_>| entry.manager() == old;
     let named = if old == new { label(old, "Update", None) } else { old.to_owned() };
     steps
@@ -230,14 +228,15 @@ async fn rename(
     Ok(Some(format!("From now on, apply it as the manager {new}.")))
 }
 
-/// What makes the fields of entries the manager's. Fails if they own nothing, or own fields in a version in which these can't be its own.
+/// The migration of the fields in these entries to the manager. Fails if there are none, or if the manager can't own them, because of the
+/// version that they are in.
 fn migration(
     opened: &Opened,
     live: &LiveObject,
     manager: &str,
     old: &str,
     is_old: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
-) -> Result<Migration, Failure> {
+) -> Result<Migration, CommandError> {
     let entries = live.managed_fields();
     let is_own = |entry: &&ManagedFieldsEntry<'_>| entry.is_apply() && entry.manager() == manager;
     let of_object = || entries.iter().filter(|entry| entry.subresource().is_none());
@@ -255,10 +254,10 @@ fn migration(
         }
     }
     Migration::to(manager, live, &opened.versions(), is_old)
-        .ok_or_else(|| Failure::Input(format!("{old} owns nothing of {}", opened.name())))
+        .ok_or_else(|| CommandError::Input(format!("{old} owns nothing of {}", opened.name())))
 }
 
-fn request(migration: &Migration, opened: &Opened) -> Result<Request, Failure> {
+fn request(migration: &Migration, opened: &Opened) -> Result<Request, CommandError> {
     let request = migration.request(opened.target.clone(), ITSELF);
-    request.map_err(|error| Failure::Format("a JSON patch", error.into()))
+    request.map_err(|error| CommandError::Format("a JSON patch", error.into()))
 }

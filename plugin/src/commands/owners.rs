@@ -1,4 +1,4 @@
-//! `owners`: the fields of an object as a tree, each with its owners.
+//! `owners`: the fields of an object as a tree, with the owners of each.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,19 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Connection, Reference, name_of},
-    failure::{Ending, Exit, Failure},
+    error::{CommandError, Ending, Exit},
     manifest,
-    owners::{Field, Manager, Owners, check_entries, fields, moves, moves_table},
-    path::FieldQuery,
-    view::{CYAN, Cell, DIM, OutputArgs, PLAIN, Secrecy, Table, YELLOW, shown},
+    model::{FieldQuery, Manager, OwnedField, Owners, check_entries, fields, labels, moves},
+    terminal::{CYAN, DIM, PLAIN, Terminal, YELLOW},
+    view::{Cell, OutputArgs, Table, manager_cells, moves_table},
 };
 
 /// Show who owns which field of an object
 ///
-/// A tree of the object's fields with the managers that own each, and when each of them wrote last. A manager that didn't write by
-/// server-side apply of the object itself has that in brackets: `(Update)`, `(Update scale)`. A field without an owner has a dash: the
-/// server filled it in, or it was written before there was server-side apply.
+/// The fields of the object as a tree, with the owners of each and their last write. A manager that wrote otherwise than by server-side
+/// apply of the object itself has the operation in brackets: `(Update)`, `(Update scale)`. A dash is a field without an owner: the server
+/// filled it in, or it was written before there was server-side apply.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,10 +34,10 @@ pub(crate) struct OwnersArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME", required_unless_present = "diff")]
     object: Option<Reference>,
-    /// Show only this field and those in it.
+    /// Show only this field and the fields in it.
     #[arg(long)]
     path: Option<FieldQuery>,
-    /// Show what changed hands since this saved state; with a second file, between the two, without a cluster.
+    /// Show the fields whose owners changed since this saved state. With a second file, compare the two, without a cluster.
     #[arg(long, value_name = "FILE", num_args = 1..=2)]
     diff: Option<Vec<PathBuf>>,
     #[command(flatten)]
@@ -60,7 +59,7 @@ pub(crate) async fn run(args: OwnersArgs, cluster: &ClusterArgs, terminal: &mut 
     match (&saved[..], &live) {
         ([], Some((connection, target, live))) => {
             if let Err(problem) = check_entries(live) {
-                writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} {}: {problem}", name_of(target))?;
+                terminal.warn(format_args!("{}: {problem}", name_of(target)))?;
             }
             let kinds = std::slice::from_ref(&target.resource);
             let schemas = if may_have_wholes(live) { connection.schemas(kinds).await.ok() } else { None };
@@ -70,12 +69,14 @@ pub(crate) async fn run(args: OwnersArgs, cluster: &ClusterArgs, terminal: &mut 
             show(live, &owners, args.path.as_ref(), args.output, terminal)
         }
         ([before], Some((_, target, after))) => {
-            let unreadable = |problem| Failure::Input(format!("{}: {problem}", name_of(target)));
+            let unreadable = |problem| CommandError::Input(format!("{}: {problem}", name_of(target)));
             check_entries(after).map_err(unreadable)?;
             compare(before, after, args.path.as_ref(), args.output, terminal)
         }
         ([before, after], None) => compare(before, after, args.path.as_ref(), args.output, terminal),
-        _ => Err(Failure::Input("compare TYPE/NAME with one saved state, or two saved states".to_owned())),
+        _ => {
+            Err(CommandError::Input("compare TYPE/NAME with one saved state, or two saved states".to_owned()))
+        }
     }
 }
 
@@ -93,23 +94,17 @@ fn may_have_wholes(live: &LiveObject) -> bool {
 }
 
 /// An object that was saved as YAML or JSON. Its entries of `managedFields` have to be readable.
-fn read(file: &Path) -> Result<LiveObject, Failure> {
+fn read(file: &Path) -> Result<LiveObject, CommandError> {
     let mut objects = manifest::of_file(file)?;
     let one = objects.pop().filter(|_| objects.is_empty());
-    let one = one.ok_or_else(|| Failure::Input(format!("{}: expected one object", file.display())))?;
+    let one = one.ok_or_else(|| CommandError::Input(format!("{}: expected one object", file.display())))?;
     let saved = one.saved()?;
-    check_entries(&saved).map_err(|problem| Failure::Input(format!("{}: {problem}", file.display())))?;
+    check_entries(&saved).map_err(|problem| CommandError::Input(format!("{}: {problem}", file.display())))?;
     Ok(saved)
 }
 
-fn secrecy(live: &LiveObject) -> Secrecy {
-    let text = |name: &str| live.get(&[name]).and_then(Json::as_str).unwrap_or_default();
-    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
-    Secrecy::of_kind(group, text("kind"))
-}
-
-/// What identifies an object in a result.
-pub(crate) fn identity(live: &LiveObject) -> Json {
+/// The identity of an object in a result.
+fn identity(live: &LiveObject) -> Json {
     json!({
         "apiVersion": live.get(&["apiVersion"]),
         "kind": live.get(&["kind"]),
@@ -148,16 +143,15 @@ fn show(
     output: OutputArgs,
     terminal: &mut Terminal,
 ) -> Ending {
-    let secrecy = secrecy(live);
     let mut fields = fields(owners);
     if let Some(query) = path {
         let path = owners.path(query)?;
         let whole = owners.whole_above(path).unwrap_or(path);
         fields.retain(|field| field.path.elements().starts_with(whole.elements()));
     }
-    let value = |field: &Field<'_>| {
+    let value = |field: &OwnedField<'_>| {
         let value = field.value.filter(|_| !field.has_fields)?;
-        Some(shown(secrecy, field.path, value))
+        Some(owners.shown(field.path, value))
     };
     let owned = |index: usize| fields.iter().filter(|field| field.owners.contains(&index)).count();
     let summary = owners.managers.iter().enumerate();
@@ -184,17 +178,17 @@ fn show(
 /// The rows of a tree.
 struct Tree<'t, 'a> {
     owners: &'t Owners<'a>,
-    value: &'t dyn Fn(&Field<'a>) -> Option<String>,
+    value: &'t dyn Fn(&OwnedField<'a>) -> Option<String>,
     table: Table<4>,
 }
 
 impl<'a> Tree<'_, 'a> {
     /// Adds these fields, which are all below a path of so many elements. What several of them have in common is a row above them.
-    fn add(&mut self, mut fields: &[Field<'a>], above: usize, depth: usize) {
+    fn add(&mut self, mut fields: &[OwnedField<'a>], above: usize, depth: usize) {
         while let Some(first) = fields.first() {
             let own = first.path.elements();
             let beside = own.get(..=above).unwrap_or(own);
-            let is_beside = |field: &&Field<'a>| field.path.elements().starts_with(beside);
+            let is_beside = |field: &&OwnedField<'a>| field.path.elements().starts_with(beside);
             let (mut group, mut rest) = fields.split_at(fields.iter().take_while(is_beside).count());
             let has_it =
                 |end: usize| group.iter().all(|field| field.path.elements().starts_with(&own[..end]));
@@ -216,13 +210,13 @@ impl<'a> Tree<'_, 'a> {
         }
     }
 
-    fn field(&mut self, name: String, field: &Field<'a>) {
-        let own: Vec<_> = field.owners.iter().map(|index| &self.owners.managers[*index]).collect();
+    fn field(&mut self, name: String, field: &OwnedField<'a>) {
+        let own: Vec<_> = field.owners.iter().map(|index| self.owners.managers[*index].clone()).collect();
         let (owners, style) = match own[..] {
             [] if field.has_fields => (String::new(), PLAIN),
-            [] => ("-".to_owned(), DIM),
-            [manager] => (manager.label(), CYAN),
-            _ => (own.iter().map(|manager| manager.label()).collect::<Vec<_>>().join(", "), YELLOW),
+            [] => (labels(&own), DIM),
+            [_] => (labels(&own), CYAN),
+            _ => (labels(&own), YELLOW),
         };
         let value = match (&field.value, (self.value)(field)) {
             (_, Some(value)) => value,
@@ -240,7 +234,7 @@ const INDENTATION: usize = 2;
 fn summary_table(managers: &[Summary], unowned: usize) -> Table<5> {
     let mut table = Table::new(["MANAGER", "OPERATION", "SUBRESOURCE", "LAST WRITE", "FIELDS"]);
     for Summary { manager, fields } in managers {
-        let [name, operation, subresource, time] = manager.cells();
+        let [name, operation, subresource, time] = manager_cells(manager);
         table.row([name, operation, subresource, time, fields.to_string().into()]);
     }
     if unowned > 0 {
@@ -257,9 +251,9 @@ fn compare(
     output: OutputArgs,
     terminal: &mut Terminal,
 ) -> Ending {
-    let (arena, secrecy) = (Arena::new(), secrecy(after));
+    let arena = Arena::new();
     let (had, have) = (Owners::of(&arena, before), Owners::of(&arena, after));
-    let mut moves = moves(&had, &have, secrecy);
+    let mut moves = moves(&had, &have);
     if let Some(query) = path {
         let path = have.path(query).or_else(|_| had.path(query))?;
         moves.retain(|one| one.is_within(path));

@@ -1,21 +1,23 @@
-//! `plan`: what Baton would do with a Workload's children.
+//! `plan`: the plan of a Workload, field by field.
 
-use baton_apply::{LiveObject, Target};
+use baton_apply::Target;
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::workloads::{GROUP, WORKLOADS};
 use crate::{
-    Terminal,
-    baton::{self, PlannedChild},
     cluster::{ClusterArgs, Connection, Kinds, Reference},
-    failure::{Ending, Exit, Failure},
-    opened::Opened,
-    view::{BOLD, Change, ChangeKind, OutputArgs, RED, Secrecy, Table, YELLOW},
+    error::{CommandError, Ending, Exit},
+    model::{ChangeKind, FieldChange},
+    terminal::{BOLD, RED, Terminal, YELLOW},
+    view::{OutputArgs, changes_table},
+    write::Opened,
 };
 
 /// Show what Baton would do with a Workload's children, as a difference
 ///
-/// The plan of a Workload in the mode Preview or Paused, which its status has: `+` is new, `~` gets another value, `-` goes, `=` is
+/// The plan is in the status of a Workload in the mode Preview or Paused. `+` is new, `~` gets another value, `-` is removed, `=` is
 /// released. The values are the live ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -35,17 +37,59 @@ pub(crate) struct PlanArgs {
     output: OutputArgs,
 }
 
+/// The plan in a Workload's status.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Planned {
+    plan: Vec<PlannedChild>,
+}
+
+/// The plan for a child.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PlannedChild {
+    kind: String,
+    name: String,
+    action: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    writes: Option<i32>,
+    #[serde(default, skip_serializing)]
+    sets: Vec<String>,
+    #[serde(default, skip_serializing)]
+    takes: Vec<PlannedTakeover>,
+    #[serde(default, skip_serializing)]
+    releases: Vec<String>,
+    #[serde(default, skip_serializing)]
+    removes: Vec<String>,
+    #[serde(default)]
+    dry_run: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// A field that Baton would take over from another manager.
+#[derive(Deserialize)]
+struct PlannedTakeover {
+    path: String,
+    manager: String,
+}
+
 pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let connection = Connection::new(cluster).await?;
     let kinds = connection.kinds().await?;
-    let target = kinds.target(&baton::reference(&args.object), &connection.namespace)?;
-    if (target.resource.group.as_str(), target.resource.kind.as_str()) != (baton::GROUP, baton::KIND) {
-        return Err(Failure::Input(format!("{} is no Workload", args.object)));
+    let mut reference = args.object.clone();
+    // Other groups have kinds called Workload, too.
+    if matches!(reference.kind.as_str(), "workload" | "workloads") {
+        WORKLOADS.clone_into(&mut reference.kind);
+    }
+    let target = kinds.target(&reference, &connection.namespace)?;
+    if (target.resource.group.as_str(), target.resource.kind.as_str()) != (GROUP, "Workload") {
+        return Err(CommandError::Input(format!("{} is no Workload", args.object)));
     }
     let workload = connection.read(&target).await?;
-    let plan = baton::plan(&workload);
+    let plan = workload.status::<Planned>().unwrap_or_default().plan;
     if plan.is_empty() {
-        return Err(Failure::Input(format!(
+        return Err(CommandError::Input(format!(
             "{} has no plan: set its spec.mode to Preview or Paused to get one",
             args.object
         )));
@@ -62,11 +106,7 @@ pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Te
     args.output.output.print(terminal, &reports, |terminal| {
         for (child, changes) in plan.iter().zip(&changes) {
             head(child, terminal)?;
-            let mut table = Table::headless();
-            for change in changes {
-                change.row(&mut table);
-            }
-            table.write(&mut *terminal.out, "  ")?;
+            changes_table(changes).write(&mut *terminal.out, "  ")?;
             for line in child.message.iter().flat_map(|message| message.lines()) {
                 writeln!(terminal.out, "  {line}")?;
             }
@@ -92,19 +132,18 @@ fn head(child: &PlannedChild, terminal: &mut Terminal) -> std::io::Result<()> {
     writeln!(terminal.out)
 }
 
-/// The planned changes of a child's fields.
+/// The planned changes of a child.
 async fn of_child(
     child: &PlannedChild,
     connection: &Connection,
     kinds: &Kinds,
     workload: &Target,
-) -> Result<Vec<Change>, Failure> {
+) -> Result<Vec<FieldChange>, CommandError> {
     let reference: Reference = format!("{}/{}", child.kind, child.name).parse()?;
     let target = kinds.target(&reference, workload.namespace.as_deref().unwrap_or_default())?;
     let live = connection.find(&target).await?;
-    let secrecy = Secrecy::of(&target.resource);
-    let value = |path: &str| value(live.as_ref()?, path, secrecy);
-    let change = |kind, path: &String| Change {
+    let value = |path: &str| Opened::value(live.as_ref()?, &path.parse().ok()?);
+    let change = |kind, path: &String| FieldChange {
         path: path.clone(),
         kind,
         old: value(path),
@@ -114,7 +153,7 @@ async fn of_child(
     };
     let sets = child.sets.iter().map(|path| {
         let change = change(ChangeKind::Changed, path);
-        if change.old.is_none() { Change { kind: ChangeKind::Added, ..change } } else { change }
+        if change.old.is_none() { FieldChange { kind: ChangeKind::Added, ..change } } else { change }
     });
     let is_listed = |path: &String| child.sets.contains(path) || child.removes.contains(path);
     let takes = child.takes.iter().filter(|take| !is_listed(&take.path));
@@ -122,8 +161,4 @@ async fn of_child(
     let removes = child.removes.iter().map(|path| change(ChangeKind::Removed, path));
     let releases = child.releases.iter().map(|path| change(ChangeKind::Released, path));
     Ok(sets.chain(takes).chain(removes).chain(releases).collect())
-}
-
-fn value(live: &LiveObject, path: &str, secrecy: Secrecy) -> Option<String> {
-    Opened::value(live, &path.parse().ok()?, secrecy)
 }

@@ -1,4 +1,4 @@
-//! `release`: a manager gives a field up.
+//! `release`: a manager stops owning a field.
 
 use baton_apply::{
     LiveObject,
@@ -7,28 +7,27 @@ use baton_apply::{
 use clap::Args;
 
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Reference},
-    failure::{Ending, Failure},
-    opened::{Opened, Steps},
-    owners::labels,
-    path::FieldQuery,
-    view::{OutputArgs, Table, YELLOW},
-    write::DryRunArgs,
+    error::{CommandError, Ending},
+    model::{FieldQuery, labels},
+    terminal::Terminal,
+    view::{OutputArgs, changes_table, finish},
+    write::{DryRunArgs, Opened, Steps},
 };
 
-/// The manager of writes that only change who owns a field, and that become no owner.
+/// The manager of writes that only change owners. It becomes no owner itself.
 pub(super) const ITSELF: &str = "kubectl-baton";
 
-/// How many values the error names that would be lost.
+/// How many lost values the error names.
 const MOST_NAMED: usize = 5;
 
-/// Have a manager give a field up
+/// Release a field: a manager stops owning it
 ///
-/// A manager that has applied the field applies what it has applied without it, as its manifest would without the field. A manager
-/// that has written the field otherwise loses it in the managedFields, and the value stays. Without another owner, an applied field
-/// is removed or gets its default: then --drop is needed. With the last owned field of a map or struct, all that nobody owns in it
-/// goes, too. All values that go are shown before they do.
+/// A manager that has applied the field applies what it has applied, without the field. If the manager wrote the field by an update, the
+/// field is removed from its entry in the managedFields, and the value stays.
+///
+/// Without another owner, an applied field is removed, or gets its default; this needs --drop. With the last owned field of a map or
+/// struct, the fields in it without an owner are removed, too. The values are shown before they are lost.
 ///
 /// The manager's other fields stay its own, also those that the server doesn't store, such as a Secret's stringData.
 #[derive(Debug, Args)]
@@ -40,9 +39,9 @@ pub(crate) struct ReleaseArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME")]
     object: Reference,
-    /// The field, with all that is below it.
+    /// The field, with the fields in it.
     path: FieldQuery,
-    /// The manager that gives it up.
+    /// The manager that releases it.
     #[arg(long, value_name = "MANAGER")]
     from: String,
     /// Do it even if the value is lost.
@@ -58,12 +57,12 @@ pub(crate) async fn run(args: ReleaseArgs, cluster: &ClusterArgs, terminal: &mut
     let ReleaseArgs { object, path, from, drop, dry_run, output } = args;
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
-    let mut steps = opened.steps(dry_run);
+    let mut steps = Steps::new(&opened, dry_run);
     let left = release(&mut steps, &opened, &path, &from, drop, terminal).await?;
-    steps.finish(left, output, terminal)
+    finish(steps, left, output, terminal)
 }
 
-/// The steps by which a manager gives a field up, and what is left to do.
+/// The steps in which a manager releases a field. Returns what is left to do.
 pub(super) async fn release(
     steps: &mut Steps<'_>,
     opened: &Opened,
@@ -71,7 +70,7 @@ pub(super) async fn release(
     manager: &str,
     may_lose_it: bool,
     terminal: &mut Terminal,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, CommandError> {
     let Owned { path, has_applied, has_updated } = owned(opened, &steps.live, query, manager)?;
     let mut left = Vec::new();
     if has_applied {
@@ -85,7 +84,7 @@ pub(super) async fn release(
                     let own = owners_within(live, path).into_iter();
                     let own: Vec<_> = own.filter(|own| own.manager == manager).collect();
                     let request = Release::new(live, path, &own).request(opened.target.clone(), ITSELF);
-                    request.map_err(|error| Failure::Format("a JSON patch", error.into()))
+                    request.map_err(|error| CommandError::Format("a JSON patch", error.into()))
                 })
             })
             .await?;
@@ -93,7 +92,7 @@ pub(super) async fn release(
     Ok(left)
 }
 
-/// The steps by which a manager applies its fields without one, and still owns those that have no value.
+/// The steps in which a manager applies its fields except one, and keeps those without a value.
 pub(super) async fn stop_applying(
     steps: &mut Steps<'_>,
     opened: &Opened,
@@ -101,8 +100,8 @@ pub(super) async fn stop_applying(
     manager: &str,
     may_lose_it: bool,
     terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let mut unstored = None;
+) -> Result<(), CommandError> {
+    let (mut unstored, mut shown) = (None, Vec::new());
     let dry_run = steps.next_dry_run();
     steps
         .write(format!("{manager} applies its fields without {path}"), async |live| {
@@ -116,18 +115,18 @@ pub(super) async fn stop_applying(
                     let more = named.split_off(MOST_NAMED).len();
                     named.push(format!("and {more} more"));
                 }
-                return Err(Failure::Input(format!(
-                    "{manager} is the last owner, so that these values would go, or get their defaults: {}. Share the field first, or \
+                return Err(CommandError::Input(format!(
+                    "{manager} is the last owner, so these values would be removed, or get their defaults: {}. Share the field first, or \
                      add --drop",
                     named.join(", ")
                 )));
             }
-            writeln!(terminal.err, "{YELLOW}warning:{YELLOW:#} these values go, or get their defaults:")?;
-            let mut table = Table::headless();
-            for lost in &lost {
-                lost.row(&mut table);
+            // A retry shows them again only if they are others.
+            if lost != shown {
+                terminal.warn("these values are removed, or get their defaults:")?;
+                changes_table(&lost).write(&mut *terminal.err, "  ")?;
+                shown = lost;
             }
-            table.write(&mut *terminal.err, "  ")?;
             unstored = opened.unstored_without(live, manager, query)?;
             opened.apply_without(live, manager, query)
         })
@@ -155,14 +154,14 @@ pub(super) fn owned(
     live: &LiveObject,
     query: &FieldQuery,
     manager: &str,
-) -> Result<Owned, Failure> {
+) -> Result<Owned, CommandError> {
     opened.at(live, query, |owners, path| {
         let all = owners.within(path);
         let own = || all.iter().filter(|own| own.name == manager);
         if own().next().is_none() {
             let owners: Vec<_> = all.into_iter().cloned().collect();
             let owners = labels(&owners);
-            return Err(Failure::Input(format!("{manager} doesn't own {path}; its owners: {owners}")));
+            return Err(CommandError::Input(format!("{manager} doesn't own {path}; its owners: {owners}")));
         }
         Ok(Owned {
             path: path.to_string(),

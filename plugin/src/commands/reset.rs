@@ -1,22 +1,21 @@
-//! `reset`: clears who owns an object.
+//! `reset`: clears the owners of an object.
 
 use clap::Args;
 use serde_json::json;
 
 use super::release::ITSELF;
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Reference},
-    failure::{Ending, Exit, Failure},
-    opened::Opened,
-    view::OutputArgs,
-    write::{DryRunArgs, DryRunStrategy},
+    error::{CommandError, Ending, Exit},
+    terminal::Terminal,
+    view::{OutputArgs, finish},
+    write::{DryRunArgs, DryRunStrategy, Opened, Steps},
 };
 
 /// Clear the managedFields of an object
 ///
-/// The last resort: afterwards nobody owns a field, so that no apply conflicts, and what a manager leaves out of its next apply
-/// stays in the object. The values stay as they are. The server refuses it if the object has changed since it was read.
+/// The last resort. Afterwards no field has an owner: no apply conflicts, and a field that a manager leaves out of its next apply stays in
+/// the object. The values stay as they are. The server refuses the write if the object has changed since it was read.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +40,7 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
     if dry_run == DryRunStrategy::None && !args.yes {
         let managers = opened.live.managers().join(", ");
         let question =
-            format!("Clear who owns the fields of {}? Its managers are {managers}.", opened.name());
+            format!("Clear the owners of the fields of {}? Its managers are {managers}.", opened.name());
         match terminal.confirms(&question)? {
             Some(true) => {}
             Some(false) => {
@@ -49,18 +48,18 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
                 return Ok(Exit::Done);
             }
             None => {
-                return Err(Failure::Input(
+                return Err(CommandError::Input(
                     "nobody can be asked: add --yes to clear the managedFields".to_owned(),
                 ));
             }
         }
     }
-    let mut steps = opened.steps(dry_run);
+    let mut steps = Steps::new(&opened, dry_run);
     steps
         .write("the managedFields are cleared", async |live| {
             let clear = json!({"op": "replace", "path": "/metadata/managedFields", "value": [{}]});
             opened.patch(live, ITSELF, &clear)
         })
         .await?;
-    steps.finish(Vec::new(), args.output, terminal)
+    finish(steps, Vec::new(), args.output, terminal)
 }

@@ -1,21 +1,21 @@
-//! `share`: another manager comes to own a field as well.
+//! `share`: another manager becomes an owner of a field.
 
+use baton_apply::Secrecy;
 use clap::Args;
 
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Reference},
-    failure::{Ending, Failure},
-    opened::{Opened, Steps},
-    path::FieldQuery,
-    view::{OutputArgs, Secrecy},
-    write::DryRunArgs,
+    error::{CommandError, Ending},
+    model::FieldQuery,
+    terminal::Terminal,
+    view::{OutputArgs, finish},
+    write::{DryRunArgs, Opened, Steps},
 };
 
-/// Have a manager own a field as well, with the value that it has
+/// Make a manager an owner of a field, with its live value
 ///
-/// The manager applies what it has applied, and the field as it is; never forced. Afterwards each owner can stop to apply the field
-/// without its value being lost, and none can change it without a conflict with the others.
+/// The manager applies what it has applied and the field as it is, never forced. Afterwards the value stays when one of the owners releases
+/// the field, and an apply of another value conflicts with the other owners.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,9 +25,9 @@ pub(crate) struct ShareArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME")]
     object: Reference,
-    /// The field, with all that is below it.
+    /// The field, with the fields in it.
     path: FieldQuery,
-    /// The manager that comes to own it.
+    /// The manager that becomes an owner.
     #[arg(long, value_name = "MANAGER")]
     with: String,
     #[command(flatten)]
@@ -40,22 +40,22 @@ pub(crate) async fn run(args: ShareArgs, cluster: &ClusterArgs, terminal: &mut T
     let ShareArgs { object, path, with, dry_run, output } = args;
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
-    let mut steps = opened.steps(dry_run);
+    let mut steps = Steps::new(&opened, dry_run);
     let left = share(&mut steps, &opened, &path, &with).await?;
-    steps.finish(vec![left], output, terminal)
+    finish(steps, vec![left], output, terminal)
 }
 
-/// The step by which a manager comes to own a field, and what is left to do.
+/// The step in which a manager becomes an owner of a field. Returns what is left to do.
 pub(super) async fn share(
     steps: &mut Steps<'_>,
     opened: &Opened,
     query: &FieldQuery,
     manager: &str,
-) -> Result<String, Failure> {
+) -> Result<String, CommandError> {
     let (path, value) = opened.at(&steps.live, query, |owners, path| {
         let value = path
             .find(owners.object)
-            .ok_or_else(|| Failure::Input(format!("{path} has no value to share")))?;
+            .ok_or_else(|| CommandError::Input(format!("{path} has no value to share")))?;
         Ok((path.to_string(), Secrecy::of(&opened.target.resource).shown(path, value)))
     })?;
     steps

@@ -7,19 +7,18 @@ use super::{
     share::share,
 };
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Reference},
-    failure::Ending,
-    opened::Opened,
-    path::FieldQuery,
-    view::OutputArgs,
-    write::DryRunArgs,
+    error::Ending,
+    model::FieldQuery,
+    terminal::Terminal,
+    view::{OutputArgs, finish},
+    write::{DryRunArgs, Opened, Steps},
 };
 
-/// Pass a field from one manager to another, without its value being lost
+/// Pass a field from one manager to another, without losing its value
 ///
-/// First the new owner applies the field as it is, then the old one gives it up. In between both own it, so that the value stays
-/// whatever happens.
+/// First the new owner applies the field as it is, then the old owner releases it. In between both own it, so the value stays whatever
+/// happens.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,12 +28,12 @@ pub(crate) struct TransferArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME")]
     object: Reference,
-    /// The field, with all that is below it.
+    /// The field, with the fields in it.
     path: FieldQuery,
-    /// The manager that gives it up.
+    /// The manager that releases it.
     #[arg(long, value_name = "MANAGER")]
     from: String,
-    /// The manager that comes to own it.
+    /// The manager that becomes the owner.
     #[arg(long, value_name = "MANAGER")]
     to: String,
     #[command(flatten)]
@@ -48,10 +47,10 @@ pub(crate) async fn run(args: TransferArgs, cluster: &ClusterArgs, terminal: &mu
     let dry_run = dry_run.get(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     owned(&opened, &opened.live, &path, &from)?;
-    let mut steps = opened.steps(dry_run);
+    let mut steps = Steps::new(&opened, dry_run);
     let mut left = vec![share(&mut steps, &opened, &path, &to).await?];
     if steps.are_done() {
         left.extend(release(&mut steps, &opened, &path, &from, false, terminal).await?);
     }
-    steps.finish(left, output, terminal)
+    finish(steps, left, output, terminal)
 }

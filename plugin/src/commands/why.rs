@@ -1,5 +1,6 @@
 //! `why`: why a field has its value, and what keeps it.
 
+use baton_apply::Secrecy;
 use baton_merge::{
     Arena,
     fieldpath::{Path, PathElement},
@@ -9,20 +10,18 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Reference},
-    failure::{Ending, Exit, Failure},
-    opened::Opened,
-    owners::{Manager, owners_table},
-    path::{FieldQuery, check_droppable},
-    view::{BOLD, CYAN, Cell, GREEN, OutputArgs, RED, Secrecy, Table, YELLOW, shown},
-    write::DryRunStrategy,
+    error::{CommandError, Ending, Exit},
+    model::{FieldQuery, Manager, check_droppable},
+    terminal::{BOLD, CYAN, GREEN, RED, Terminal, YELLOW},
+    view::{Cell, OutputArgs, Table, owners_table},
+    write::{DryRunStrategy, Opened},
 };
 
-/// Say why a field has its value, and what would happen if a manager dropped it
+/// Show why a field has its value, and what would happen if a manager dropped it
 ///
-/// The owners of the field, the last writer first. For each that applies it: what the server would do if its manifest didn't have the
-/// field any more. That is predicted, and tried by a server dry run where you may do that.
+/// The owners of the field, the last writer first, and what would happen to the field if an owner's manifest didn't have it any more. A
+/// server dry run finds that out; where you may not do one, it is predicted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +42,7 @@ pub(crate) struct WhyArgs {
 struct Report {
     object: String,
     path: String,
-    /// What is owned as a whole, if the field is a part of that.
+    /// The value that is owned as a whole and that the field is a part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     part_of: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +67,7 @@ struct Dropped {
     confirmed: bool,
 }
 
-/// What becomes of a field.
+/// What happens to a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Fate {
@@ -94,7 +93,7 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
             object: opened.name(),
             path: path.to_string(),
             part_of: whole.map(|whole| whole.to_string()),
-            value: value.map(|value| shown(secrecy, path, value)),
+            value: owners.shown_at(path),
             reason: match path.elements() {
                 [PathElement::Field("stringData"), PathElement::Field(key)] if secrecy == Secrecy::Secret => {
                     format!("The server doesn't store it. What it was set to is the value of .data.{key}.")
@@ -140,7 +139,7 @@ fn at(owner: &Manager) -> String {
     owner.time.as_ref().map(|time| format!(" at {time}")).unwrap_or_default()
 }
 
-/// For so many owners the server is asked; of others it is predicted.
+/// How many owners are tried by the server. Others are predicted.
 const MOST_ASKED: usize = 8;
 
 /// What happens if this owner drops the field.
@@ -150,7 +149,7 @@ async fn dropped(
     query: &FieldQuery,
     owners: &[Manager],
     asked: DryRunStrategy,
-) -> Result<Dropped, Failure> {
+) -> Result<Dropped, CommandError> {
     let manager = owner.label();
     if !owner.applies() {
         let why = "it doesn't apply the field: what it doesn't write stays".to_owned();
@@ -159,7 +158,7 @@ async fn dropped(
     let request = opened.apply_without(&opened.live, &owner.name, query);
     let request = match request {
         Ok(request) => request,
-        Err(failure @ (Failure::Input(_) | Failure::Path(_))) => {
+        Err(failure @ (CommandError::Input(_) | CommandError::Path(_))) => {
             let why = failure.to_string();
             return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed: true });
         }
@@ -175,8 +174,7 @@ async fn dropped(
             .unwrap_or_else(|| "the server refuses it".to_owned());
         return Ok(Dropped { manager, result: Fate::Unknown, value: None, why, confirmed });
     };
-    let secrecy = Secrecy::of(&opened.target.resource);
-    let [had, has] = [&opened.live, after].map(|object| Opened::value(object, query, secrecy));
+    let [had, has] = [&opened.live, after].map(|object| Opened::value(object, query));
     let others: Vec<_> = owners.iter().filter(|other| *other != owner).map(Manager::label).collect();
     let (result, why) = match (&had, &has) {
         (Some(had), Some(has)) if had == has && others.is_empty() => {

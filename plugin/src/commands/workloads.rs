@@ -1,21 +1,26 @@
-//! `workloads`: Baton's own objects, and who holds their replica counts.
+//! `workloads`: Workloads, and the owners of their replica counts.
 
-use baton_apply::LiveObject;
+use baton_apply::{ApiError, LiveObject, Target, bounded};
 use clap::Args;
-use kube::ResourceExt as _;
+use kube::{ResourceExt as _, api::ListParams};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Terminal, baton,
-    cluster::{ClusterArgs, Connection},
-    failure::{Ending, Exit},
-    view::{BOLD, CYAN, Cell, GREEN, OutputArgs, PLAIN, RED, Table, YELLOW},
+    cluster::{ClusterArgs, ClusterError, Connection, Reference},
+    error::{CommandError, Ending, Exit},
+    terminal::{BOLD, CYAN, GREEN, PLAIN, RED, Terminal, YELLOW},
+    view::{Cell, OutputArgs, Table},
 };
 
-/// List Baton's Workloads and who holds their replicas
+/// The API group of Workloads.
+pub(super) const GROUP: &str = "baton.rs";
+/// Workloads on a command line.
+pub(super) const WORKLOADS: &str = "workloads.baton.rs";
+
+/// List Baton's Workloads and the owners of their replica counts
 ///
-/// In all namespaces, or in the one of -n. TAKEOVERS counts the fields that Baton has taken from other managers, CONTENDED the
-/// children that another manager overwrites again and again, and PLAN the children that would change in a preview.
+/// In all namespaces, or in the one of -n. TAKEOVERS counts the fields that Baton has taken over from other managers, CONTENDED the
+/// children that another manager overwrites again and again, and PLAN the children that would change according to the plan.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,14 +31,14 @@ pub(crate) struct WorkloadsArgs {
     output: OutputArgs,
 }
 
-/// What of a Workload's status is shown.
+/// The parts of a Workload's status that are shown.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     replica_ownership: Option<Ownership>,
-    takeovers: Vec<TakeoverStatus>,
+    takeovers: Vec<Takeovers>,
     children: Vec<Child>,
-    plan: Vec<baton::PlannedChild>,
+    plan: Vec<Planned>,
 }
 
 #[derive(Deserialize)]
@@ -44,9 +49,14 @@ struct Ownership {
 }
 
 #[derive(Deserialize)]
-struct TakeoverStatus {
+struct Takeovers {
     #[serde(default)]
     count: i32,
+}
+
+#[derive(Deserialize)]
+struct Planned {
+    action: String,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +72,7 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     replicas: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    held_by: Option<String>,
+    owner: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<String>,
     takeovers: i32,
@@ -78,7 +88,7 @@ impl Row {
             namespace: workload.namespace().unwrap_or_default(),
             name: workload.name_any(),
             replicas: ownership.as_ref().map(|ownership| ownership.value),
-            held_by: ownership.as_ref().map(|ownership| ownership.owner.clone()),
+            owner: ownership.as_ref().map(|ownership| ownership.owner.clone()),
             phase: ownership.map(|ownership| ownership.phase),
             takeovers: status.takeovers.iter().map(|takeover| takeover.count).sum(),
             contended: status.children.iter().filter(|child| child.state == "Contested").count(),
@@ -89,28 +99,34 @@ impl Row {
 
 pub(crate) async fn run(args: WorkloadsArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
     let connection = Connection::new(cluster).await?;
-    let workloads = baton::list(&connection, cluster.namespace.as_deref()).await?;
+    let workloads = list(&connection, cluster.namespace.clone()).await?;
     let rows: Vec<_> = workloads.iter().map(Row::of).collect();
     args.output.output.print(terminal, &rows, |terminal| {
         if rows.is_empty() {
             return writeln!(terminal.out, "No Workloads.");
         }
-        let mut table = Table::new([
-            "NAMESPACE",
-            "NAME",
-            "REPLICAS",
-            "HELD BY",
-            "PHASE",
-            "TAKEOVERS",
-            "CONTENDED",
-            "PLAN",
-        ]);
+        let mut table =
+            Table::new(["NAMESPACE", "NAME", "REPLICAS", "OWNER", "PHASE", "TAKEOVERS", "CONTENDED", "PLAN"]);
         for row in &rows {
             table.row(cells(row));
         }
         table.write(&mut *terminal.out, "")
     })?;
     Ok(Exit::Done)
+}
+
+/// The Workloads of a namespace, or of all.
+async fn list(connection: &Connection, namespace: Option<String>) -> Result<Vec<LiveObject>, CommandError> {
+    let any = Reference { kind: WORKLOADS.to_owned(), name: "any".to_owned() };
+    let target = match connection.kinds().await?.target(&any, &connection.namespace) {
+        Err(ClusterError::NoSuchKind { .. }) => {
+            return Err(CommandError::Input(format!("Baton isn't installed: the server has no {WORKLOADS}")));
+        }
+        target => target?,
+    };
+    let api = connection.api(&Target { namespace, ..target });
+    let list = bounded(connection.limit(), api.list(&ListParams::default())).await;
+    Ok(list.map_err(|error: ApiError| connection.failed("list the Workloads", error))?.items)
 }
 
 fn cells(row: &Row) -> [Cell; 8] {
@@ -129,7 +145,7 @@ fn cells(row: &Row) -> [Cell; 8] {
         row.namespace.clone().into(),
         Cell::new(&row.name, BOLD),
         row.replicas.map_or_else(|| "-".to_owned(), |replicas| replicas.to_string()).into(),
-        Cell::new(text(&row.held_by), CYAN),
+        Cell::new(text(&row.owner), CYAN),
         Cell::new(text(&row.phase), phase),
         count(usize::try_from(row.takeovers).unwrap_or_default(), YELLOW),
         count(row.contended, RED),

@@ -1,10 +1,10 @@
-//! Lays rows out in columns, as kubectl does.
+//! Rows in columns, as kubectl prints them.
 
 use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::{BOLD, PLAIN};
+use crate::terminal::{BOLD, PLAIN};
 
 /// The gap between two columns.
 const GAP: &str = "   ";
@@ -75,7 +75,7 @@ impl<const N: usize> Table<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::RED;
+    use crate::terminal::RED;
 
     #[test]
     fn columns_are_aligned_by_what_is_seen() {

@@ -1,4 +1,4 @@
-//! `watch`: fields as they change hands.
+//! `watch`: changes of owners, as they happen.
 
 mod past;
 
@@ -17,21 +17,21 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Connection, Reference, duration, name_of},
-    failure::{Ending, Exit, Failure},
-    owners::{Move, Owners, labels, moves},
-    path::FieldQuery,
-    view::{CYAN, DIM, Format, OutputArgs, Secrecy, printable_json},
+    error::{CommandError, Ending, Exit},
+    model::{FieldQuery, Move, Owners, labels, moves},
+    terminal::{CYAN, DIM, Terminal},
+    view::{Format, OutputArgs, json, moved_values, yaml},
 };
 
-/// Show fields as they change hands, one a line
+/// Show changes of owners as they happen
 ///
-/// When, which field, from whom to whom, the old and the new value. Values of Secrets, environment variables and arguments are never
-/// shown. Goes on until it is stopped. With -o json each line is an object of its own.
+/// A line for each field whose owners change: the time, the field, the managers that lost and gained it, the old and the new value. Values
+/// of Secrets, environment variables and arguments are never shown. The command runs until it is stopped. With -o json each line is an
+/// object of its own.
 ///
-/// With --since, first the Events about the object; with --audit-log, first what an audit log of the API server tells, if its policy
-/// records the responses.
+/// --since first shows the Events about the object. --audit-log first shows the changes in an audit log of the API server; its policy has to
+/// record responses.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,13 +42,13 @@ pub(crate) struct WatchArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME")]
     object: Reference,
-    /// Only this field and those in it.
+    /// Show only this field and the fields in it.
     #[arg(long)]
     path: Option<FieldQuery>,
-    /// First show the Events of the last time, such as 1h, that are about the object.
+    /// First show the Events about the object of this last time, such as 1h.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     since: Option<Duration>,
-    /// First show what this audit log tells. May be given several times.
+    /// First show the changes in this audit log. May be given several times.
     #[arg(long, value_name = "FILE")]
     audit_log: Vec<PathBuf>,
     /// Stop after this time, such as 10m.
@@ -68,28 +68,31 @@ struct Line {
     what: What,
 }
 
+impl Line {
+    fn note(time: String, note: String) -> Self {
+        Self { time, what: What::Note { note } }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(untagged)]
 enum What {
-    /// A field changed hands.
+    /// The owners of a field changed.
     Move(Move),
     /// Something else.
     Note { note: String },
 }
 
-/// The moves between states of an object.
-struct Moves<'p> {
-    secrecy: Secrecy,
-    path: Option<&'p FieldQuery>,
-}
+/// The field that is watched; none for all fields.
+struct Watched<'p>(Option<&'p FieldQuery>);
 
-impl Moves<'_> {
-    /// A line for each field that changed hands.
-    fn between(&self, before: &LiveObject, after: &LiveObject, now: &str) -> Vec<Line> {
+impl Watched<'_> {
+    /// A line for each field whose owners changed.
+    fn moves(&self, before: &LiveObject, after: &LiveObject, now: &str) -> Vec<Line> {
         let arena = Arena::new();
         let (had, have) = (Owners::of(&arena, before), Owners::of(&arena, after));
-        let mut moves = moves(&had, &have, self.secrecy);
-        if let Some(query) = self.path {
+        let mut moves = moves(&had, &have);
+        if let Some(query) = self.0 {
             let found = [&have, &had].into_iter().find_map(|owners| owners.path(query).ok());
             moves.retain(|one| found.is_some_and(|path| one.is_within(path)));
         }
@@ -102,9 +105,9 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
     let connection = Connection::new(cluster).await?;
     let target = connection.kinds().await?.target(&args.object, &connection.namespace)?;
     let mut last = Some(connection.read(&target).await?);
-    let moves = Moves { secrecy: Secrecy::of(&target.resource), path: args.path.as_ref() };
+    let watched = Watched(args.path.as_ref());
     let mut printer = Printer { format: args.output.output, terminal };
-    for line in past::of_audit_logs(&args.audit_log, &target, &moves)? {
+    for line in past::of_audit_logs(&args.audit_log, &target, &watched)? {
         printer.print(&line)?;
     }
     if let (Some(since), Some(live)) = (args.since, &last) {
@@ -127,7 +130,10 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
             state = states.try_next() => state,
         };
         let state = match state {
-            Ok(Some(state)) => state,
+            Ok(Some(state)) => state.map(|mut live| {
+                live.fill_in_kind(&target.resource);
+                live
+            }),
             Ok(None) => return Ok(Exit::Done),
             Err(error) => match refusal(error) {
                 Some(error) => {
@@ -139,24 +145,17 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
         };
         let now = at(Timestamp::now());
         let lines = match (&last, &state) {
-            (Some(before), Some(after)) => moves.between(before, after, &now),
-            (Some(_), None) => {
-                vec![Line { time: now, what: What::Note { note: "the object was deleted".to_owned() } }]
-            }
-            (None, Some(_)) => {
-                vec![Line { time: now, what: What::Note { note: "the object was created".to_owned() } }]
-            }
+            (Some(before), Some(after)) => watched.moves(before, after, &now),
+            (Some(_), None) => vec![Line::note(now, "the object was deleted".to_owned())],
+            (None, Some(_)) => vec![Line::note(now, "the object was created".to_owned())],
             (None, None) => Vec::new(),
         };
         lines.iter().try_for_each(|line| printer.print(line))?;
-        last = state.map(|mut live| {
-            live.fill_in_kind(&target.resource);
-            live
-        });
+        last = state;
     }
 }
 
-/// The server's refusal, which doesn't pass by trying again.
+/// The server's refusal, which a retry doesn't change.
 fn refusal(error: watcher::Error) -> Option<ApiError> {
     let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
         return None;
@@ -172,21 +171,21 @@ fn at(time: Timestamp) -> String {
     time.round(Unit::Second).unwrap_or(time).to_string()
 }
 
-/// Prints lines as they come.
+/// Prints lines one by one.
 struct Printer<'t> {
     format: Format,
     terminal: &'t mut Terminal,
 }
 
 impl Printer<'_> {
-    fn print(&mut self, line: &Line) -> Result<(), Failure> {
+    fn print(&mut self, line: &Line) -> Result<(), CommandError> {
         let out = &mut self.terminal.out;
         match self.format {
             Format::Table => match &line.what {
                 What::Note { note } => writeln!(out, "{DIM}{}{DIM:#}  {note}", line.time)?,
                 What::Move(one) => {
                     let (from, to) = (labels(&one.lost), labels(&one.gained));
-                    let value = one.values();
+                    let value = moved_values(one);
                     writeln!(
                         out,
                         "{DIM}{}{DIM:#}  {CYAN}{}{CYAN:#}  {from} → {to}  {value}",
@@ -194,16 +193,8 @@ impl Printer<'_> {
                     )?;
                 }
             },
-            Format::Json => {
-                let text =
-                    serde_json::to_string(line).map_err(|error| Failure::Format("JSON", error.into()))?;
-                writeln!(out, "{}", printable_json(&text))?;
-            }
-            Format::Yaml => {
-                let text = baton_merge::yaml::to_string(line)
-                    .map_err(|error| Failure::Format("YAML", error.into()))?;
-                write!(out, "---\n{text}")?;
-            }
+            Format::Json => writeln!(out, "{}", json(line, serde_json::to_string)?)?,
+            Format::Yaml => write!(out, "---\n{}", yaml(line)?)?,
         }
         Ok(out.flush()?)
     }

@@ -1,4 +1,4 @@
-//! What happened to an object before: from Events and audit logs.
+//! The past of an object, from Events and audit logs.
 
 use std::{
     fs::File,
@@ -14,15 +14,15 @@ use kube::{Api, ResourceExt as _, api::ListParams};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Line, Moves, What};
-use crate::{cluster::Connection, failure::Failure, manifest::ManifestError};
+use super::{Line, Watched};
+use crate::{cluster::Connection, error::CommandError, manifest::ManifestError};
 
 /// The Events about an object, the oldest first.
 pub(super) async fn of_events(
     connection: &Connection,
     live: &LiveObject,
     since: Duration,
-) -> Result<Vec<Line>, Failure> {
+) -> Result<Vec<Line>, CommandError> {
     let first = Timestamp::now() - since;
     let namespace = live.namespace().unwrap_or_else(|| "default".to_owned());
     let api: Api<Event> = Api::namespaced(connection.client.clone(), &namespace);
@@ -41,7 +41,7 @@ pub(super) async fn of_events(
             let reporter = event.reporting_controller.unwrap_or_default();
             let [reason, note] = [event.reason, event.note].map(Option::unwrap_or_default);
             let note = format!("{reporter}: {reason}: {note}");
-            Some((time, Line { time: super::at(time), what: What::Note { note } }))
+            Some((time, Line::note(super::at(time), note)))
         })
         .collect();
     lines.sort_by_key(|(time, _)| *time);
@@ -55,7 +55,7 @@ fn last_time(event: &Event) -> Option<Timestamp> {
     repeated.or(once).or(old)
 }
 
-/// An entry of an audit log, of which the version `audit.k8s.io/v1` is known.
+/// An entry of an audit log, in the version `audit.k8s.io/v1`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AuditEvent {
@@ -97,16 +97,15 @@ impl AuditEvent {
     }
 }
 
-/// What audit logs tell of an object. Only the log of a policy that records responses tells which fields changed hands; of other
-/// writes it tells who did them.
+/// The entries of audit logs about an object: changes of owners if the policy records responses, or else the users that wrote.
 pub(super) fn of_audit_logs(
     files: &[PathBuf],
     target: &Target,
-    moves: &Moves<'_>,
-) -> Result<Vec<Line>, Failure> {
+    watched: &Watched<'_>,
+) -> Result<Vec<Line>, CommandError> {
     let (mut lines, mut last) = (Vec::new(), None);
     for file in files {
-        of_audit_log(file, target, moves, &mut last, &mut lines)
+        of_audit_log(file, target, watched, &mut last, &mut lines)
             .map_err(|source| ManifestError::Read { path: file.display().to_string(), source })?;
     }
     Ok(lines)
@@ -115,7 +114,7 @@ pub(super) fn of_audit_logs(
 fn of_audit_log(
     file: &Path,
     target: &Target,
-    moves: &Moves<'_>,
+    watched: &Watched<'_>,
     last: &mut Option<LiveObject>,
     lines: &mut Vec<Line>,
 ) -> std::io::Result<()> {
@@ -132,14 +131,14 @@ fn of_audit_log(
         match object.and_then(|object| LiveObject::from_json(object).ok()) {
             Some(object) => {
                 if let Some(before) = last.as_ref() {
-                    lines.extend(moves.between(before, &object, &time));
+                    lines.extend(watched.moves(before, &object, &time));
                 }
                 *last = Some(object);
             }
             None => {
                 let user = event.user.and_then(|user| user.username).unwrap_or_default();
                 let note = format!("{user}: {} (the log has no object)", event.verb);
-                lines.push(Line { time, what: What::Note { note } });
+                lines.push(Line::note(time, note));
             }
         }
     }
@@ -154,10 +153,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::view::Secrecy;
 
     #[test]
-    fn an_audit_log_tells_what_changed_hands_and_who_wrote_without_a_recorded_object() {
+    fn an_audit_log_has_changes_of_owners_and_the_user_of_a_write_without_a_recorded_object() {
         let object = |manager: &str, replicas: i32| {
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": replicas}, "metadata": {
                 "name": "web", "namespace": "shop", "managedFields": [{
@@ -186,20 +184,19 @@ mod tests {
         writeln!(file, "{{\"kind\": \"Ev").unwrap();
         let kind = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
         let target = Target::new(kind, Some("shop".to_owned()), "web");
-        let moves = Moves { secrecy: Secrecy::Usual, path: None };
-        let lines = of_audit_logs(&[file.path().to_owned()], &target, &moves).unwrap();
+        let lines = of_audit_logs(&[file.path().to_owned()], &target, &Watched(None)).unwrap();
         let lines: Vec<Json> = lines.iter().map(|line| serde_json::to_value(line).unwrap()).collect();
         assert_eq!(
             lines[0],
             json!({"time": "2026-01-02T03:04:07Z", "note": "ann: patch (the log has no object)"})
         );
-        let told = |pointer: &str| lines[1].pointer(pointer).cloned();
-        assert_eq!(told("/path"), Some(json!(".spec.replicas")));
+        let shown = |pointer: &str| lines[1].pointer(pointer).cloned();
+        assert_eq!(shown("/path"), Some(json!(".spec.replicas")));
         assert_eq!(
-            (told("/lost/0/manager"), told("/gained/0/manager")),
+            (shown("/lost/0/manager"), shown("/gained/0/manager")),
             (Some(json!("ci")), Some(json!("hpa")))
         );
-        assert_eq!((told("/old"), told("/new")), (Some(json!("1")), Some(json!("2"))));
+        assert_eq!((shown("/old"), shown("/new")), (Some(json!("1")), Some(json!("2"))));
         assert_eq!(lines.len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Finds what a path means in an object.
+//! Finds the field of a path in an object.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,13 @@ use baton_merge::{
     value::Value,
 };
 
-use super::{FieldQuery, PathError, Step, parse::plain};
+use super::{FieldQuery, PathError, Segment, parse::plain};
+use crate::text::most_similar;
 
 /// How similar a path has to be to be suggested: 1 is the same.
 const SIMILAR: f64 = 0.6;
-/// How many paths are suggested.
-const MOST_SUGGESTED: usize = 3;
 
-/// The path that a person means in an object, of which `owned` are the fields that any manager owns.
+/// The path of a field in an object, of which `owned` are the fields that any manager owns.
 ///
 /// Items of a list are named as managers own them: `containers[0]` becomes `containers[name="web"]`.
 pub(crate) fn resolve<'a>(
@@ -25,14 +24,14 @@ pub(crate) fn resolve<'a>(
     owned: FieldSet<'a>,
 ) -> Result<Path<'a>, PathError> {
     let mut here = Here { value: Some(object), owned };
-    let (mut elements, mut steps) = (Vec::new(), &query.steps[..]);
-    while let Some((step, rest)) = steps.split_first() {
-        let found = match step {
-            Step::Name(_) => here.longest_name(arena, steps),
-            Step::WholeName(name) => here.name(name, arena).map(|element| (element, rest)),
-            Step::Index(index) => here.at(arena, *index).map(|element| (element, rest)),
-            Step::Value(text) => here.item(text).map(|element| (element, rest)),
-            Step::Keys(keys) => match here.with_keys(arena, keys)[..] {
+    let (mut elements, mut segments) = (Vec::new(), &query.segments[..]);
+    while let Some((segment, rest)) = segments.split_first() {
+        let found = match segment {
+            Segment::Name(_) => here.longest_name(arena, segments),
+            Segment::WholeName(name) => here.name(name, arena).map(|element| (element, rest)),
+            Segment::Index(index) => here.at(arena, *index).map(|element| (element, rest)),
+            Segment::Value(text) => here.item(text).map(|element| (element, rest)),
+            Segment::Keys(keys) => match here.with_keys(arena, keys)[..] {
                 [] => None,
                 [element] => Some((element, rest)),
                 ref several => {
@@ -47,7 +46,7 @@ pub(crate) fn resolve<'a>(
         };
         here = here.below(&element);
         elements.push(element);
-        steps = rest;
+        segments = rest;
     }
     Ok(Path::new(arena.list(elements)))
 }
@@ -90,16 +89,20 @@ impl<'a> Here<'a> {
         (is_there || is_owned()).then(|| PathElement::Field(arena.copy_text(name)))
     }
 
-    /// The member whose name is made of the most of these steps, with dots between them.
-    fn longest_name<'s>(self, arena: &'a Arena, steps: &'s [Step]) -> Option<(PathElement<'a>, &'s [Step])> {
-        let names = steps.iter().map_while(|step| match step {
-            Step::Name(name) => Some(name.as_str()),
+    /// The member whose name is made of the most of these segments, with dots between them.
+    fn longest_name<'s>(
+        self,
+        arena: &'a Arena,
+        segments: &'s [Segment],
+    ) -> Option<(PathElement<'a>, &'s [Segment])> {
+        let names = segments.iter().map_while(|segment| match segment {
+            Segment::Name(name) => Some(name.as_str()),
             _ => None,
         });
         let names: Vec<_> = names.collect();
         (1..=names.len()).rev().find_map(|count| {
             let element = self.name(&names[..count].join("."), arena)?;
-            Some((element, &steps[count..]))
+            Some((element, &segments[count..]))
         })
     }
 
@@ -138,7 +141,7 @@ impl<'a> Here<'a> {
         let owned = owned.filter(|element| match element {
             PathElement::Key(own) => keys.iter().all(|(name, text)| {
                 let value = own.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
-                // A person may name an item by a field that isn't a key.
+                // On a command line, an item may be named by a field that isn't a key.
                 has(value, text) || (value.is_none() && has(self.value_at(element, name), text))
             }),
             _ => false,
@@ -156,7 +159,7 @@ impl<'a> Here<'a> {
                 PathElement::Key(arena.list(keys))
             })
         }));
-        // Keys that others have too, as the whole name of an item that leaves out an optional one.
+        // Other items may have these keys and another one: then they are the whole name of the item that leaves it out.
         let is_whole = |element: &&PathElement<'a>| match element {
             PathElement::Key(own) => {
                 own.len() == keys.len() && own.iter().all(|(own, _)| keys.iter().any(|(name, _)| own == name))
@@ -221,29 +224,22 @@ fn no_such_field<'a>(
     owned: FieldSet<'a>,
 ) -> PathError {
     let typed = query.text.to_lowercase();
-    let last = query.steps.last();
-    let mut similar: Vec<_> = every_path(arena, object, owned)
-        .into_iter()
-        .map(|(path, _)| {
-            let text = path.to_string();
-            let ends_alike = matches!(
-                (last, path.elements().last()),
-                (Some(Step::Name(last) | Step::WholeName(last)), Some(PathElement::Field(name))) if last == name
-            );
-            let similarity = strsim::normalized_levenshtein(&text.to_lowercase(), &typed);
-            // The last name says most of what is meant.
-            (similarity + if ends_alike { 1.0 } else { 0.0 }, text)
-        })
-        .filter(|(similarity, _)| *similarity >= SIMILAR)
-        .collect();
-    similar.sort_by(|(left, _), (right, _)| right.total_cmp(left));
-    similar.truncate(MOST_SUGGESTED);
-    let similar = similar.into_iter().map(|(_, text)| text).collect();
+    let last = query.segments.last();
+    let paths = every_path(arena, object, owned).into_iter().map(|(path, _)| {
+        let text = path.to_string();
+        let ends_alike = matches!(
+            (last, path.elements().last()),
+            (Some(Segment::Name(last) | Segment::WholeName(last)), Some(PathElement::Field(name))) if last == name
+        );
+        let similarity = strsim::normalized_levenshtein(&text.to_lowercase(), &typed);
+        // The last name is most of what is meant.
+        (similarity + if ends_alike { 1.0 } else { 0.0 }, text)
+    });
+    let similar = most_similar(paths, SIMILAR);
     PathError::NoSuchField { path: query.text.clone(), similar }
 }
 
-/// The paths of all members and items of an object that managers can own, with their values, and of what managers own without it
-/// being there.
+/// The paths of all members and items of an object that managers can own, with their values, and of owned fields without a value.
 pub(crate) fn every_path<'a>(
     arena: &'a Arena,
     object: Value<'a>,
@@ -281,7 +277,7 @@ fn walk<'a>(
     }
 }
 
-/// Whether a path leads to what only the server keeps, and no manager owns.
+/// Whether a path leads to a field that only the server writes, and no manager owns.
 pub(crate) fn is_of_the_server(path: &[PathElement<'_>]) -> bool {
     use PathElement::Field;
     matches!(

@@ -1,17 +1,16 @@
-//! What a write does to single fields, one row each.
+//! Changes of single fields by a write.
 
 use std::collections::{HashMap, HashSet};
 
-use anstyle::Style;
 use baton_apply::{Conflicts, Effects, FieldPath, LiveObject};
 use baton_merge::{Arena, fieldpath::Path, value::Value};
 use serde::Serialize;
 
-use super::{Cell, GREEN, PLAIN, RED, Secrecy, Table, YELLOW, shown};
-use crate::{
+use super::{
     owners::{Owners, fields, label, moves},
     path::this_and_above,
 };
+use crate::text::shortened;
 
 /// What happens to a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,7 +20,7 @@ pub(crate) enum ChangeKind {
     Added,
     /// It gets another value.
     Changed,
-    /// It goes.
+    /// It is removed.
     Removed,
     /// It stays, and the writer doesn't own it any more.
     Released,
@@ -31,22 +30,9 @@ pub(crate) enum ChangeKind {
     Conflict,
 }
 
-impl ChangeKind {
-    const fn mark(self) -> (&'static str, Style) {
-        match self {
-            Self::Added => ("+", GREEN),
-            Self::Changed => ("~", YELLOW),
-            Self::Removed => ("-", RED),
-            Self::Released => ("=", PLAIN),
-            Self::Shared => ("*", PLAIN),
-            Self::Conflict => ("!", RED),
-        }
-    }
-}
-
-/// What happens to one field.
+/// The change of one field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Change {
+pub(crate) struct FieldChange {
     /// The field.
     pub(crate) path: String,
     /// What happens.
@@ -55,10 +41,10 @@ pub(crate) struct Change {
     /// The value before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<String>,
-    /// The value afterwards; for a conflict, the one that was meant.
+    /// The value afterwards; of a conflict, the one in the manifest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<String>,
-    /// The managers that lose it, or that are in the way.
+    /// The managers that lose it, or that conflict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) from: Vec<String>,
     /// Of a conflict, whether the two values are equal in another spelling.
@@ -66,101 +52,8 @@ pub(crate) struct Change {
     pub(crate) equal: bool,
 }
 
-/// A write whose effects are shown.
-pub(crate) struct Changing<'w> {
-    pub(crate) before: Option<&'w LiveObject>,
-    /// The writer, if it becomes an owner.
-    pub(crate) manager: Option<&'w str>,
-    pub(crate) secrecy: Secrecy,
-}
-
-impl Changing<'_> {
-    /// The effects field by field, in their order. What is predicted to change and stays as it was is what the server made of it: it
-    /// filled in a default, spelled the value in its own way, or didn't store it.
-    pub(crate) fn rows(&self, effects: &Effects, after: &LiveObject) -> Vec<Change> {
-        let arena = Arena::new();
-        let had = self.before.map(|before| Owners::of(&arena, before));
-        let have = Owners::of(&arena, after);
-        let [old, new] =
-            [had.as_ref(), Some(&have)].map(|owners| owners.map(|owners| Values::of(owners, self.secrecy)));
-        let value = |values: &Option<Values<'_>>, path: &FieldPath| values.as_ref()?.shown(path);
-        let stays = |path: &FieldPath| {
-            let [old, new] = [&old, &new].map(|values| values.as_ref()?.at(path));
-            old.map(|(_, value)| value) == new.map(|(_, value)| value)
-        };
-        let mut takeovers: HashMap<&FieldPath, Vec<String>> = HashMap::new();
-        for takeover in &effects.takeovers {
-            takeovers.entry(&takeover.path).or_default().push(takeover.manager.clone());
-        }
-        let from = |path: &FieldPath| takeovers.get(path).cloned().unwrap_or_default();
-        let change = |kind, path: &FieldPath| Change {
-            path: path.to_string(),
-            kind,
-            old: value(&old, path),
-            new: value(&new, path),
-            from: from(path),
-            equal: false,
-        };
-        let removes = match &had {
-            Some(had) => values_in(had, &effects.removes),
-            None => effects.removes.clone(),
-        };
-        let written = effects
-            .sets
-            .iter()
-            .chain(&removes)
-            .chain(effects.takeovers.iter().map(|takeover| &takeover.path));
-        let (mut changes, mut known) = (Vec::new(), HashSet::new());
-        for path in written {
-            let written = change(ChangeKind::Changed, path);
-            let kind = match (&written.old, &written.new) {
-                _ if written.from.is_empty() && stays(path) => continue,
-                (None, _) => ChangeKind::Added,
-                (Some(_), None) => ChangeKind::Removed,
-                (Some(_), Some(_)) => ChangeKind::Changed,
-            };
-            if known.insert(path) {
-                changes.push(Change { kind, ..written });
-            }
-        }
-        changes.sort_by_key(|change| change.kind == ChangeKind::Removed);
-        changes.extend(effects.releases.iter().map(|path| change(ChangeKind::Released, path)));
-        if let Some(had) = &had {
-            changes.extend(self.shared(had, &have, &changes));
-        }
-        changes
-    }
-
-    /// The values that the object had before and that are others, or gone, afterwards.
-    pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<Change> {
-        let arena = Arena::new();
-        let had = self.before.map(|before| Owners::of(&arena, before));
-        let sets = had.iter().flat_map(values).collect();
-        self.rows(&Effects { sets, ..Effects::default() }, after)
-    }
-
-    /// The fields that the writer comes to own as well, or that nobody owned.
-    fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[Change]) -> Vec<Change> {
-        let known: HashSet<&str> = known.iter().map(|change| change.path.as_str()).collect();
-        let gained = moves(had, have, self.secrecy).into_iter().filter(|one| {
-            one.gained.iter().any(|manager| Some(manager.name.as_str()) == self.manager)
-                && !one.has_fields
-                && !this_and_above(&one.path).any(|path| known.contains(path))
-        });
-        let shared = gained.map(|one| Change {
-            path: one.path,
-            kind: ChangeKind::Shared,
-            old: one.old,
-            new: one.new,
-            from: Vec::new(),
-            equal: false,
-        });
-        shared.collect()
-    }
-}
-
-impl Change {
-    /// The conflicts of an apply. A field that several managers own is one.
+impl FieldChange {
+    /// The conflicts of an apply. A field that several managers own is one conflict.
     pub(crate) fn conflicts(conflicts: &Conflicts) -> Vec<Self> {
         let mut changes: Vec<Self> = Vec::new();
         for conflict in &conflicts.fields {
@@ -171,7 +64,7 @@ impl Change {
                 known.from.push(manager);
                 continue;
             }
-            let value = |value: &Option<String>| value.as_deref().map(super::shortened);
+            let value = |value: &Option<String>| value.as_deref().map(shortened);
             changes.push(Self {
                 kind: ChangeKind::Conflict,
                 old: value(&conflict.live),
@@ -184,25 +77,95 @@ impl Change {
         changes
     }
 
-    /// Adds a row for people.
-    pub(crate) fn row(&self, table: &mut Table<4>) {
-        let (mark, style) = self.kind.mark();
-        let values = match (&self.old, &self.new) {
-            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
-            (Some(value), _) | (None, Some(value)) => value.clone(),
-            (None, None) => String::new(),
+    /// Whether it removes or changes a value.
+    pub(crate) fn loses_a_value(&self) -> bool {
+        matches!(self.kind, ChangeKind::Changed | ChangeKind::Removed)
+    }
+}
+
+/// A write whose effects are told apart by field.
+pub(crate) struct Write<'w> {
+    pub(crate) before: Option<&'w LiveObject>,
+    /// The writer, if it becomes an owner.
+    pub(crate) manager: Option<&'w str>,
+}
+
+impl Write<'_> {
+    /// The effects field by field, in their order. A field that is predicted to change and stays as it was is left out: the server
+    /// filled in a default, spelled the value in its own way, or didn't store it.
+    pub(crate) fn changes(&self, effects: &Effects, after: &LiveObject) -> Vec<FieldChange> {
+        let arena = Arena::new();
+        let had = self.before.map(|before| Owners::of(&arena, before));
+        let have = Owners::of(&arena, after);
+        let [old, new] = [had.as_ref().map(Values::of), Some(Values::of(&have))];
+        let value = |values: &Option<Values<'_, '_>>, path: &FieldPath| values.as_ref()?.shown(path);
+        let stays = |path: &FieldPath| {
+            let [old, new] = [&old, &new].map(|values| values.as_ref()?.at(path));
+            old.map(|(_, value)| value) == new.map(|(_, value)| value)
         };
-        let from = self.from.join(", ");
-        let note = match self.kind {
-            ChangeKind::Conflict if self.equal => format!("equal, in another spelling; owned by {from}"),
-            ChangeKind::Conflict => format!("owned by {from}"),
-            ChangeKind::Released => "released".to_owned(),
-            ChangeKind::Shared if self.new.is_none() => "owned from now on, and not stored".to_owned(),
-            ChangeKind::Shared => "owned from now on".to_owned(),
-            _ if from.is_empty() => String::new(),
-            _ => format!("taken from {from}"),
+        let mut losers: HashMap<&FieldPath, Vec<String>> = HashMap::new();
+        for takeover in &effects.takeovers {
+            losers.entry(&takeover.path).or_default().push(takeover.manager.clone());
+        }
+        let change = |kind, path: &FieldPath| FieldChange {
+            path: path.to_string(),
+            kind,
+            old: value(&old, path),
+            new: value(&new, path),
+            from: losers.get(path).cloned().unwrap_or_default(),
+            equal: false,
         };
-        table.row([Cell::new(mark, style), Cell::new(&self.path, style), values.into(), note.into()]);
+        let removes = match &had {
+            Some(had) => values_in(had, &effects.removes),
+            None => effects.removes.clone(),
+        };
+        let taken_over = effects.takeovers.iter().map(|takeover| &takeover.path);
+        let (mut changes, mut known) = (Vec::new(), HashSet::new());
+        for path in effects.sets.iter().chain(&removes).chain(taken_over) {
+            let written = change(ChangeKind::Changed, path);
+            let kind = match (&written.old, &written.new) {
+                _ if written.from.is_empty() && stays(path) => continue,
+                (None, _) => ChangeKind::Added,
+                (Some(_), None) => ChangeKind::Removed,
+                (Some(_), Some(_)) => ChangeKind::Changed,
+            };
+            if known.insert(path) {
+                changes.push(FieldChange { kind, ..written });
+            }
+        }
+        changes.sort_by_key(|change| change.kind == ChangeKind::Removed);
+        changes.extend(effects.releases.iter().map(|path| change(ChangeKind::Released, path)));
+        if let Some(had) = &had {
+            changes.extend(self.shared(had, &have, &changes));
+        }
+        changes
+    }
+
+    /// The values of the object before that differ afterwards, or are gone.
+    pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<FieldChange> {
+        let arena = Arena::new();
+        let had = self.before.map(|before| Owners::of(&arena, before));
+        let sets = had.iter().flat_map(values).collect();
+        self.changes(&Effects { sets, ..Effects::default() }, after)
+    }
+
+    /// The fields that the writer comes to own as well, or that nobody owned.
+    fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[FieldChange]) -> Vec<FieldChange> {
+        let known: HashSet<&str> = known.iter().map(|change| change.path.as_str()).collect();
+        let gained = moves(had, have).into_iter().filter(|one| {
+            one.gained.iter().any(|manager| Some(manager.name.as_str()) == self.manager)
+                && !one.has_fields
+                && !this_and_above(&one.path).any(|path| known.contains(path))
+        });
+        let shared = gained.map(|one| FieldChange {
+            path: one.path,
+            kind: ChangeKind::Shared,
+            old: one.old,
+            new: one.new,
+            from: Vec::new(),
+            equal: false,
+        });
+        shared.collect()
     }
 }
 
@@ -234,17 +197,17 @@ fn values(owners: &Owners<'_>) -> Vec<FieldPath> {
 }
 
 /// The values of an object by the spelling of their paths.
-struct Values<'a> {
+struct Values<'o, 'a> {
+    owners: &'o Owners<'a>,
     fields: HashMap<String, (Path<'a>, Value<'a>)>,
-    secrecy: Secrecy,
 }
 
-impl<'a> Values<'a> {
-    fn of(owners: &Owners<'a>, secrecy: Secrecy) -> Self {
+impl<'o, 'a> Values<'o, 'a> {
+    fn of(owners: &'o Owners<'a>) -> Self {
         // Of several items with one key it is the first.
         let fields = owners.every_path().into_iter().rev();
         let fields = fields.filter_map(|(path, value)| Some((path.to_string(), (path, value?))));
-        Self { fields: fields.collect(), secrecy }
+        Self { owners, fields: fields.collect() }
     }
 
     fn at(&self, path: &FieldPath) -> Option<(Path<'a>, Value<'a>)> {
@@ -253,6 +216,6 @@ impl<'a> Values<'a> {
 
     fn shown(&self, path: &FieldPath) -> Option<String> {
         let (path, value) = self.at(path)?;
-        Some(shown(self.secrecy, path, value))
+        Some(self.owners.shown(path, value))
     }
 }

@@ -8,11 +8,11 @@ use baton_merge::{
 };
 
 use super::Owners;
-use crate::path::{is_of_the_server, name_among, name_beside};
+use crate::model::path::{is_of_the_server, name_among, name_beside};
 
-/// A field: what has an owner, or a value that can't be looked into any further.
+/// A field that has an owner, or a value without fields in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Field<'a> {
+pub(crate) struct OwnedField<'a> {
     /// Its path.
     pub(crate) path: Path<'a>,
     /// Its value; none if a manager owns it and the object doesn't have it, such as a `false` that isn't stored.
@@ -24,20 +24,20 @@ pub(crate) struct Field<'a> {
 }
 
 /// All fields of an object, each before those in it. Structs and maps without an owner of their own are left out.
-pub(crate) fn fields<'a>(owners: &Owners<'a>) -> Vec<Field<'a>> {
+pub(crate) fn fields<'a>(owners: &Owners<'a>) -> Vec<OwnedField<'a>> {
     let sets: Vec<_> = owners.sets.iter().copied().enumerate().collect();
     let mut walk = Walk { owners, path: Vec::new(), found: Vec::new() };
     walk.children(Some(owners.object), &sets, FieldSet::default());
     walk.found
 }
 
-/// What managers own below a place, by their position.
+/// The fields that managers own below a place, by their position.
 type Sets<'a> = [(usize, FieldSet<'a>)];
 
 struct Walk<'o, 'a> {
     owners: &'o Owners<'a>,
     path: Vec<PathElement<'a>>,
-    found: Vec<Field<'a>>,
+    found: Vec<OwnedField<'a>>,
 }
 
 impl<'a> Walk<'_, 'a> {
@@ -101,7 +101,7 @@ impl<'a> Walk<'_, 'a> {
         let is_item = !matches!(element, PathElement::Field(_));
         if !has_fields || !owners.is_empty() || is_item {
             let path = Path::new(self.owners.arena.list(self.path.iter().copied()));
-            self.found.push(Field { path, value, has_fields, owners });
+            self.found.push(OwnedField { path, value, has_fields, owners });
         }
         if has_fields {
             self.children(value, &below, unowned);

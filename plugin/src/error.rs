@@ -1,14 +1,14 @@
-//! Why a command can't do what it was asked for.
+//! Why a command fails, and the exit code of the process.
 
 use std::{error::Error, io};
 
 use baton_apply::{PredictionError, ownership::IntentError};
 
-use crate::{cluster::ClusterError, intents::OfflineError, manifest::ManifestError, path::PathError};
+use crate::{cluster::ClusterError, manifest::ManifestError, model::PathError, offline::OfflineError};
 
 /// Why a command ends without a result. It is one line on standard error.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum CommandError {
     /// The cluster can't be used, or refuses something.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
@@ -27,7 +27,7 @@ pub enum Failure {
     /// A manager's intent can't be made.
     #[error("can't read what the manager applies")]
     Intent(#[from] IntentError),
-    /// What was asked for makes no sense here.
+    /// The command line makes no sense for these objects.
     #[error("{0}")]
     Input(String),
     /// The output can't be written.
@@ -38,8 +38,8 @@ pub enum Failure {
     Format(&'static str, #[source] Box<dyn Error + Send + Sync>),
 }
 
-impl Failure {
-    /// What the process ends with.
+impl CommandError {
+    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Cluster(error) if error.is_of_the_cluster() => Exit::Cluster,
@@ -47,7 +47,7 @@ impl Failure {
         }
     }
 
-    /// The failure with its causes, on one line.
+    /// The error with its causes, on one line.
     pub(crate) fn line(&self) -> String {
         let mut line = self.to_string();
         let mut cause = self.source();
@@ -62,7 +62,7 @@ impl Failure {
     }
 }
 
-/// What the process ends with.
+/// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It is done, or there is nothing to report.
@@ -76,4 +76,16 @@ pub(crate) enum Exit {
 }
 
 /// How a command ends.
-pub(crate) type Ending = Result<Exit, Failure>;
+pub(crate) type Ending = Result<Exit, CommandError>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest;
+
+    #[test]
+    fn a_cause_is_named_once() {
+        let error = CommandError::from(manifest::of_text("web.yaml", "a: [").unwrap_err());
+        assert_eq!(error.line(), "can't read web.yaml: yaml: line 1: unclosed bracket '['");
+    }
+}

@@ -3,7 +3,7 @@
 use baton_merge::{fieldpath::PathElement, value::Value};
 use serde_json::Value as Json;
 
-/// Removes a field, and what gets empty by that. `None` if there is no such field.
+/// Removes a field, and the maps and lists that had only this field. `None` if there is no such field.
 pub(super) fn remove(object: &mut Json, path: &[PathElement<'_>]) -> Option<()> {
     let (first, rest) = path.split_first()?;
     let is_last = rest.is_empty();

@@ -1,4 +1,4 @@
-//! Objects in files, and the schemas that this program carries: what predicts a write without a cluster.
+//! Predictions without a cluster: objects in files, and the schemas of built-in kinds.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -11,22 +11,17 @@ use crate::manifest::{self, Manifest, ManifestError};
 
 /// Why nothing can be predicted without a cluster.
 #[derive(Debug, thiserror::Error)]
-pub enum OfflineError {
+pub(crate) enum OfflineError {
     /// A file can't be read.
     #[error(transparent)]
     File(#[from] ManifestError),
-    /// A definition of a custom resource can't be used.
-    #[error("{path}: not the definition of a custom resource")]
-    Definition {
-        /// Which file.
-        path: String,
-        /// Why.
-        source: SchemaError,
-    },
-    /// The schemas in this program can't be read, which is a bug.
+    /// A CustomResourceDefinition can't be used.
+    #[error("{path}: not a CustomResourceDefinition")]
+    Definition { path: String, source: SchemaError },
+    /// The schemas in this program can't be read: a bug.
     #[error("can't read the schemas in this program")]
     Schemas(#[source] serde_json::Error),
-    /// They can't be compiled, which is a bug.
+    /// They can't be compiled: a bug.
     #[error("can't compile the schemas in this program")]
     Compiled(#[source] SchemaError),
 }
@@ -35,14 +30,14 @@ pub enum OfflineError {
 const RELEASE: Release = Release::new(baton_openapi::MINOR, u16::MAX);
 
 /// Objects that were saved, and the schemas of their kinds.
-pub(super) struct Offline {
+pub(crate) struct Offline {
     objects: Vec<LiveObject>,
     custom: Vec<(String, Arc<Resources>)>,
     types: Types,
 }
 
 impl Offline {
-    pub(super) fn read(live: &[PathBuf], crds: &[PathBuf]) -> Result<Self, OfflineError> {
+    pub(crate) fn read(live: &[PathBuf], crds: &[PathBuf]) -> Result<Self, OfflineError> {
         let mut objects = Vec::new();
         for file in live {
             for manifest in manifest::of_file(file)? {
@@ -66,8 +61,8 @@ impl Offline {
         Ok(Self { objects, custom, types })
     }
 
-    /// Where an object is. Without a cluster, its manifest and the saved objects tell whether it is in a namespace.
-    pub(super) fn target(&self, manifest: &Manifest, namespace: Option<&str>) -> Target {
+    /// The object of a manifest. Without a cluster, the manifest and the saved objects tell whether it is in a namespace.
+    pub(crate) fn target(&self, manifest: &Manifest, namespace: Option<&str>) -> Target {
         let resource = resource(&manifest.api_version, &manifest.kind);
         let named = manifest.namespace.as_deref().or(namespace);
         let is_it = |live: &&LiveObject| {
@@ -83,7 +78,7 @@ impl Offline {
         Target::new(resource, namespace, &manifest.name)
     }
 
-    pub(super) fn find(&self, target: &Target) -> Option<&LiveObject> {
+    pub(crate) fn find(&self, target: &Target) -> Option<&LiveObject> {
         self.objects.iter().find(|live| {
             is_of_kind(live, &target.resource)
                 && live.name_any() == target.name
@@ -92,7 +87,7 @@ impl Offline {
     }
 
     /// The schemas of these kinds and their types, as far as they are known.
-    pub(super) fn schemas<'t>(
+    pub(crate) fn schemas<'t>(
         &self,
         targets: impl Iterator<Item = &'t Target>,
     ) -> Result<(Schemas, Types), OfflineError> {
@@ -111,7 +106,7 @@ impl Offline {
     }
 }
 
-/// The types of a custom resource's versions, from its definition.
+/// The types of a custom resource's versions, from its CRD.
 fn types_of(definition: &Json) -> Types {
     let spec = &definition["spec"];
     let (group, kind) = (&spec["group"], &spec["names"]["kind"]);
@@ -126,7 +121,7 @@ fn types_of(definition: &Json) -> Types {
     Types::from_openapi(schemas.iter().map(|(name, schema)| (name, schema)))
 }
 
-/// A kind that no cluster was asked about, so that its plural isn't known.
+/// A kind without its plural, which only a cluster knows.
 fn resource(api_version: &str, kind: &str) -> ApiResource {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     ApiResource {

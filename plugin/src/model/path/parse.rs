@@ -1,4 +1,4 @@
-//! Reads a path as it is written.
+//! Reads the text of a path.
 
 use std::str::FromStr;
 
@@ -8,39 +8,39 @@ use baton_merge::{
     value::Value,
 };
 
-use super::{FieldQuery, PathError, Step};
+use super::{FieldQuery, PathError, Segment};
 
 impl FromStr for FieldQuery {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
         let text = text.trim();
-        let steps = if text.starts_with('{') { fields_v1(text) } else { steps(text) };
-        match steps {
-            Ok(steps) => Ok(Self { text: text.to_owned(), steps }),
+        let segments = if text.starts_with('{') { fields_v1(text) } else { segments(text) };
+        match segments {
+            Ok(segments) => Ok(Self { text: text.to_owned(), segments }),
             Err(problem) => Err(PathError::Syntax { path: text.to_owned(), problem }),
         }
     }
 }
 
-/// The steps of the only leaf in FieldsV1.
-fn fields_v1(text: &str) -> Result<Vec<Step>, String> {
+/// The segments of the only leaf in FieldsV1.
+fn fields_v1(text: &str) -> Result<Vec<Segment>, String> {
     let arena = Arena::new();
     let set = FieldSet::from_fields_v1_text(&arena, text).map_err(|error| error.to_string())?;
     let leaves = set.leaves(&arena).paths(&arena);
     let [path] = leaves[..] else { return Err(format!("it has {} fields, not one", leaves.len())) };
-    let step = |element: &PathElement<'_>| match *element {
-        PathElement::Field(name) => Ok(Step::WholeName(name.to_owned())),
+    let segment = |element: &PathElement<'_>| match *element {
+        PathElement::Field(name) => Ok(Segment::WholeName(name.to_owned())),
         PathElement::Key(keys) => {
-            Ok(Step::Keys(keys.iter().map(|(name, value)| ((*name).to_owned(), plain(*value))).collect()))
+            Ok(Segment::Keys(keys.iter().map(|(name, value)| ((*name).to_owned(), plain(*value))).collect()))
         }
-        PathElement::Value(value) => Ok(Step::Value(plain(value))),
+        PathElement::Value(value) => Ok(Segment::Value(plain(value))),
         PathElement::Index(index) => {
-            usize::try_from(index).map(Step::Index).map_err(|_| "a negative index".to_owned())
+            usize::try_from(index).map(Segment::Index).map_err(|_| "a negative index".to_owned())
         }
         PathElement::Nameless => Err("an element without a name".to_owned()),
     };
-    path.elements().iter().map(step).collect()
+    path.elements().iter().map(segment).collect()
 }
 
 /// A value as it is written in a path: a text without quotes.
@@ -52,28 +52,28 @@ pub(super) fn plain(value: Value<'_>) -> String {
     }
 }
 
-fn steps(text: &str) -> Result<Vec<Step>, String> {
-    let mut steps = Vec::new();
+fn segments(text: &str) -> Result<Vec<Segment>, String> {
+    let mut segments = Vec::new();
     let mut rest = text.strip_prefix('$').unwrap_or(text);
     while !rest.is_empty() {
         rest = match rest.strip_prefix('[') {
             Some(inner) => {
                 let end = end_of_brackets(inner).ok_or("a [ is never closed")?;
-                steps.push(in_brackets(&inner[..end])?);
+                segments.push(in_brackets(&inner[..end])?);
                 &inner[end + 1..]
             }
             None => {
-                let (step, rest) = name(rest.strip_prefix('.').unwrap_or(rest))?;
-                steps.push(step);
+                let (segment, rest) = name(rest.strip_prefix('.').unwrap_or(rest))?;
+                segments.push(segment);
                 rest
             }
         };
     }
-    if steps.is_empty() { Err("it is empty".to_owned()) } else { Ok(steps) }
+    if segments.is_empty() { Err("it is empty".to_owned()) } else { Ok(segments) }
 }
 
 /// A name up to the next dot or bracket. A backslash before a dot makes it part of the name.
-fn name(text: &str) -> Result<(Step, &str), String> {
+fn name(text: &str) -> Result<(Segment, &str), String> {
     let (mut name, mut is_escaped, mut has_escapes) = (String::new(), false, false);
     let mut end = text.len();
     for (position, c) in text.char_indices() {
@@ -93,18 +93,18 @@ fn name(text: &str) -> Result<(Step, &str), String> {
     if name.is_empty() {
         return Err("a name is empty".to_owned());
     }
-    Ok((if has_escapes { Step::WholeName(name) } else { Step::Name(name) }, &text[end..]))
+    Ok((if has_escapes { Segment::WholeName(name) } else { Segment::Name(name) }, &text[end..]))
 }
 
-fn in_brackets(inner: &str) -> Result<Step, String> {
+fn in_brackets(inner: &str) -> Result<Segment, String> {
     if let Some(name) = quoted(inner) {
-        return Ok(Step::WholeName(name));
+        return Ok(Segment::WholeName(name));
     }
     if let Ok(index) = inner.parse() {
-        return Ok(Step::Index(index));
+        return Ok(Segment::Index(index));
     }
     if let Some(value) = inner.strip_prefix('=') {
-        return Ok(Step::Value(unquoted(value)));
+        return Ok(Segment::Value(unquoted(value)));
     }
     let inner = json_path(inner);
     let keys = split(&inner).into_iter().map(|pair| {
@@ -112,7 +112,7 @@ fn in_brackets(inner: &str) -> Result<Step, String> {
         Some((name.trim().to_owned(), unquoted(value.trim()))).filter(|(name, _)| !name.is_empty())
     });
     let keys: Option<Vec<_>> = keys.collect();
-    keys.map(Step::Keys)
+    keys.map(Segment::Keys)
         .ok_or_else(|| format!("[{inner}] is no item: write [name=web], [=value], [0] or [\"a.name\"]"))
 }
 
@@ -162,7 +162,7 @@ fn outside_of_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// A text between quotes, if this is one.
+/// The text between quotes, if it is quoted.
 fn quoted(text: &str) -> Option<String> {
     if let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
         return Some(inner.to_owned());
@@ -178,16 +178,16 @@ fn unquoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Vec<Step> {
-        text.parse::<FieldQuery>().unwrap().steps
+    fn read(text: &str) -> Vec<Segment> {
+        text.parse::<FieldQuery>().unwrap().segments
     }
 
-    fn name(name: &str) -> Step {
-        Step::Name(name.to_owned())
+    fn name(name: &str) -> Segment {
+        Segment::Name(name.to_owned())
     }
 
-    fn keys<const N: usize>(keys: [(&str, &str); N]) -> Step {
-        Step::Keys(keys.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec())
+    fn keys<const N: usize>(keys: [(&str, &str); N]) -> Segment {
+        Segment::Keys(keys.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec())
     }
 
     #[test]
@@ -202,18 +202,18 @@ mod tests {
         ] {
             assert_eq!(read(text), image(), "{text}");
         }
-        assert_eq!(read("ports[0]"), [name("ports"), Step::Index(0)]);
+        assert_eq!(read("ports[0]"), [name("ports"), Segment::Index(0)]);
         assert_eq!(
             read("ports[containerPort=80,protocol=TCP]"),
             [name("ports"), keys([("containerPort", "80"), ("protocol", "TCP")])]
         );
-        assert_eq!(read(r#"finalizers[="a/b"]"#), [name("finalizers"), Step::Value("a/b".to_owned())]);
+        assert_eq!(read(r#"finalizers[="a/b"]"#), [name("finalizers"), Segment::Value("a/b".to_owned())]);
         assert_eq!(read(r#"x[k="a],b"]"#), [name("x"), keys([("k", "a],b")])]);
     }
 
     #[test]
     fn names_with_dots_are_quoted_or_escaped_or_left_to_the_object() {
-        let whole = Step::WholeName("a.b/c".to_owned());
+        let whole = Segment::WholeName("a.b/c".to_owned());
         for text in [r#".labels["a.b/c"]"#, ".labels['a.b/c']", r".labels.a\.b/c"] {
             assert_eq!(read(text), [name("labels"), whole.clone()], "{text}");
         }
@@ -225,10 +225,10 @@ mod tests {
         assert_eq!(
             read(r#"{"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{}}}}}"#),
             [
-                Step::WholeName("spec".to_owned()),
-                Step::WholeName("containers".to_owned()),
+                Segment::WholeName("spec".to_owned()),
+                Segment::WholeName("containers".to_owned()),
                 keys([("name", "web")]),
-                Step::WholeName("image".to_owned())
+                Segment::WholeName("image".to_owned())
             ]
         );
     }

@@ -1,8 +1,8 @@
-//! Field paths as people write them: `.spec.replicas`, `spec.containers[name=web].image`, `containers[0]`,
+//! Field paths on a command line: `.spec.replicas`, `spec.containers[name=web].image`, `containers[0]`,
 //! `.metadata.labels["app.kubernetes.io/name"]`, or FieldsV1: `{"f:spec":{"f:replicas":{}}}`.
 //!
-//! A path is read in two steps: [`FieldQuery`] is what was written, and [`resolve()`] finds what it means in an object. The names of a
-//! path may contain dots, so only the object tells where they end.
+//! A path is read in two steps: [`FieldQuery`] is its text, and [`resolve()`] finds the field of an object. The names in a path may
+//! contain dots, so only the object tells where they end.
 
 mod parse;
 mod resolve;
@@ -13,6 +13,7 @@ use baton_merge::fieldpath::{
 };
 
 pub(crate) use self::resolve::{every_path, is_of_the_server, name_among, name_beside, resolve};
+use crate::text::did_you_mean;
 
 /// Whether a path, as text, is this one or leads into it.
 pub(crate) fn is_within(path: &str, above: &str) -> bool {
@@ -25,7 +26,7 @@ pub(crate) fn this_and_above(path: &str) -> impl Iterator<Item = &str> {
     ends.map(|(end, _)| end).chain([path.len()]).map(|end| &path[..end])
 }
 
-/// Fails if a field says which object, or which item of a list, is meant: nobody can stop to apply that alone.
+/// Fails if a field names the object, or an item of a list: a manager can't stop to apply that alone.
 pub(crate) fn check_droppable(path: Path<'_>) -> Result<(), PathError> {
     let is_name = match path.elements() {
         [Field("apiVersion" | "kind" | "metadata")] | [Field("metadata"), Field("name" | "namespace")] => {
@@ -39,49 +40,34 @@ pub(crate) fn check_droppable(path: Path<'_>) -> Result<(), PathError> {
 
 /// Why a path can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
+pub(crate) enum PathError {
     /// It isn't a path.
     #[error("{path:?} is no field path: {problem}")]
-    Syntax {
-        /// What was written.
-        path: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The object has no such field, and no manager owns one.
-    #[error("the object has no field {path}{}", crate::cluster::nearest(.similar))]
-    NoSuchField {
-        /// What was written.
-        path: String,
-        /// Paths that the object has.
-        similar: Vec<String>,
-    },
+    Syntax { path: String, problem: String },
+    /// The object has no such field, and no manager owns one. `similar` are paths that it has.
+    #[error("the object has no field {path}{}", did_you_mean(.similar))]
+    NoSuchField { path: String, similar: Vec<String> },
     /// It names an object, or an item of a list.
     #[error("{0} names what is applied, and can't be left out")]
     Name(String),
     /// Several items have these keys.
     #[error("{path} is ambiguous: it may be {}", .paths.join(" or "))]
-    Ambiguous {
-        /// What was written.
-        path: String,
-        /// What it may be.
-        paths: Vec<String>,
-    },
+    Ambiguous { path: String, paths: Vec<String> },
 }
 
-/// A path as a person wrote it.
+/// A path as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldQuery {
     text: String,
-    steps: Vec<Step>,
+    segments: Vec<Segment>,
 }
 
-/// A step of a path.
+/// A part of a path between two dots or brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    /// A name, which may go on with the next one: `app.kubernetes` and `io/name`.
+enum Segment {
+    /// A name, or a part of one that goes on with the next segment: `app.kubernetes` and `io/name`.
     Name(String),
-    /// A name that is known to be whole.
+    /// A whole name.
     WholeName(String),
     /// The item with these keys.
     Keys(Vec<(String, String)>),

@@ -1,12 +1,12 @@
-//! Who owns the fields of an object, read from its `managedFields`.
+//! The owners of an object's fields, read from its `managedFields`.
 
-mod diff;
 mod entries;
+mod moves;
 mod tree;
 
 use std::collections::HashMap;
 
-use baton_apply::{LiveObject, ManagedFieldsEntry};
+use baton_apply::{LiveObject, ManagedFieldsEntry, Secrecy};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
@@ -14,16 +14,13 @@ use baton_merge::{
 };
 use serde::Serialize;
 
-use crate::{
-    path::{FieldQuery, PathError, every_path, resolve},
-    view::{CYAN, Cell},
-};
-
 pub(crate) use self::{
-    diff::{Move, labels, moves, moves_table, owners_table},
     entries::check_entries,
-    tree::{Field, fields},
+    moves::{Move, moves},
+    tree::{OwnedField, fields},
 };
+use super::path::{FieldQuery, PathError, every_path, resolve};
+use crate::text::shortened;
 
 /// An entry of `managedFields`, without its fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -65,25 +62,18 @@ impl Manager {
         label(&self.name, &self.operation, self.subresource.as_deref())
     }
 
-    /// As cells of a table: manager, operation, subresource, last write.
-    pub(crate) fn cells(&self) -> [Cell; 4] {
-        let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned()).into();
-        [
-            Cell::new(or_nameless(&self.name), CYAN),
-            self.operation.clone().into(),
-            or_dash(&self.subresource),
-            or_dash(&self.time),
-        ]
+    /// Its name as it is shown: an entry may have none.
+    pub(crate) fn shown_name(&self) -> &str {
+        or_nameless(&self.name)
     }
 
-    /// What the server keeps entries apart by. An applier is the same in each version.
+    /// The key of an entry in the server. An applier is the same in each version.
     fn identity(&self) -> [Option<&str>; 4] {
         let version = Some(self.api_version.as_str()).filter(|_| self.operation != "Apply");
         [Some(&self.name), Some(&self.operation), self.subresource.as_deref(), version]
     }
 }
 
-/// The name as it is shown: an entry may have none.
 fn or_nameless(name: &str) -> &str {
     if name.is_empty() { "(no name)" } else { name }
 }
@@ -98,6 +88,14 @@ pub(crate) fn label(name: &str, operation: &str, subresource: Option<&str>) -> S
     }
 }
 
+/// Managers on one line.
+pub(crate) fn labels(managers: &[Manager]) -> String {
+    match managers {
+        [] => "-".to_owned(),
+        managers => managers.iter().map(Manager::label).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// The owners of an object's fields.
 pub(crate) struct Owners<'a> {
     /// The managers, in the order of `managedFields`.
@@ -108,6 +106,7 @@ pub(crate) struct Owners<'a> {
     pub(crate) object: Value<'a>,
     /// All its fields by the schema; none if that isn't known.
     schema: FieldSet<'a>,
+    secrecy: Secrecy,
     arena: &'a Arena,
 }
 
@@ -126,11 +125,11 @@ impl<'a> Owners<'a> {
                 sets.push(entry.fields(arena).unwrap_or_default());
             }
         }
-        Self { managers, sets, object, schema: FieldSet::default(), arena }
+        Self { managers, sets, object, schema: FieldSet::default(), secrecy: secrecy_of(object), arena }
     }
 
-    /// The same, with the fields that the object has by its schema. They tell what is owned as a whole from a map or list of whose
-    /// fields none has an owner.
+    /// The same, with the fields that the object has by its schema. With them, a part that is owned as a whole differs from a map or a
+    /// list without an owned field.
     pub(crate) fn with_schema(self, schema: FieldSet<'a>) -> Self {
         Self { schema, ..self }
     }
@@ -140,25 +139,29 @@ impl<'a> Owners<'a> {
         place.iter().fold(self.schema, |set, element| set.below(element))
     }
 
-    /// What any manager owns.
+    /// The fields that any manager owns.
     pub(crate) fn owned(&self) -> FieldSet<'a> {
         FieldSet::union_all(self.arena, self.sets.iter().copied())
     }
 
-    /// The path that a person means.
+    /// The path of a field of the object.
     pub(crate) fn path(&self, query: &FieldQuery) -> Result<Path<'a>, PathError> {
         resolve(query, self.arena, self.object, self.owned())
     }
 
-    /// The paths of all members and items, with their values, and of what managers own without it being there.
+    /// The paths of all members and items, with their values, and of owned fields without a value.
     pub(crate) fn every_path(&self) -> Vec<(Path<'a>, Option<Value<'a>>)> {
         every_path(self.arena, self.object, self.owned())
     }
 
-    /// The managers that own just this path.
-    pub(crate) fn at(&self, path: Path<'_>) -> Vec<&Manager> {
-        let owners = self.managers.iter().zip(&self.sets);
-        owners.filter(|(_, set)| set.contains(&path)).map(|(manager, _)| manager).collect()
+    /// The value at a path as it may be shown: as JSON, without secrets, and shortened. None if there is none.
+    pub(crate) fn shown_at(&self, path: Path<'_>) -> Option<String> {
+        Some(self.shown(path, path.find(self.object)?))
+    }
+
+    /// A value of the object, which is at this path, as it may be shown.
+    pub(crate) fn shown(&self, path: Path<'_>, value: Value<'_>) -> String {
+        shortened(&self.secrecy.shown(path, value))
     }
 
     /// The managers that own this path or a field below it.
@@ -181,4 +184,11 @@ impl<'a> Owners<'a> {
             .filter(|above| self.in_schema(above.elements()).is_empty())
             .find(|above| above.elements().iter().fold(owned, |set, element| set.below(element)).is_empty())
     }
+}
+
+/// That of the object's kind. An object without a kind may be a Secret.
+fn secrecy_of(object: Value<'_>) -> Secrecy {
+    let text = |name: &str| object.get(name)?.as_str();
+    let group = text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
+    text("kind").map_or(Secrecy::Secret, |kind| Secrecy::of_kind(group, kind))
 }

@@ -1,15 +1,12 @@
-//! What changed hands between two states of an object.
+//! Fields whose owners differ between two states of an object.
 
 use std::collections::BTreeMap;
 
 use baton_merge::fieldpath::Path;
 use serde::Serialize;
 
-use super::{Field, Manager, Owners, fields};
-use crate::{
-    path::is_within,
-    view::{Cell, GREEN, RED, Secrecy, Table, shown},
-};
+use super::{Manager, OwnedField, Owners, fields};
+use crate::model::path::is_within;
 
 /// A field whose owners changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -37,25 +34,15 @@ impl Move {
         is_within(&self.path, &path.to_string())
     }
 
-    /// The value, or the change of it.
-    pub(crate) fn values(&self) -> String {
-        match (&self.old, &self.new) {
-            (Some(old), Some(new)) if old != new => format!("{old} → {new}"),
-            (Some(old), None) => format!("{old} → (gone)"),
-            (_, Some(new)) => new.clone(),
-            (None, None) => String::new(),
-        }
-    }
-
-    /// When it happened: the last write of those that gained the field, or else of none.
+    /// When it happened: the last write of those that gained the field. None if no manager gained it.
     pub(crate) fn time(&self) -> Option<&str> {
         self.gained.iter().filter_map(|manager| manager.time.as_deref()).max()
     }
 }
 
 /// The fields whose owners changed.
-pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -> Vec<Move> {
-    let mut both: BTreeMap<Path<'_>, [Option<Field<'_>>; 2]> = BTreeMap::new();
+pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>) -> Vec<Move> {
+    let mut both: BTreeMap<Path<'_>, [Option<OwnedField<'_>>; 2]> = BTreeMap::new();
     for (side, owners) in [before, after].into_iter().enumerate() {
         for field in fields(owners) {
             let path = field.path;
@@ -73,9 +60,7 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
             these.iter().filter(|one| !is_among(one)).map(|one| (*one).clone()).collect()
         };
         let (lost, gained) = (without(&had, &have), without(&have, &had));
-        let value = |owners: &Owners<'_>| {
-            path.find(owners.object).filter(|_| !has_fields).map(|value| shown(secrecy, path, value))
-        };
+        let value = |owners: &Owners<'_>| if has_fields { None } else { owners.shown_at(path) };
         (!lost.is_empty() || !gained.is_empty()).then(|| Move {
             path: path.to_string(),
             lost,
@@ -86,35 +71,4 @@ pub(crate) fn moves(before: &Owners<'_>, after: &Owners<'_>, secrecy: Secrecy) -
         })
     });
     moves.collect()
-}
-
-/// The fields that changed hands, one a row.
-pub(crate) fn moves_table(moves: &[Move]) -> Table<4> {
-    let mut table = Table::new(["FIELD", "FROM", "TO", "VALUE"]);
-    for one in moves {
-        table.row([
-            one.path.clone().into(),
-            Cell::new(labels(&one.lost), RED),
-            Cell::new(labels(&one.gained), GREEN),
-            one.values().into(),
-        ]);
-    }
-    table
-}
-
-/// Managers, one a row.
-pub(crate) fn owners_table(managers: &[Manager]) -> Table<4> {
-    let mut table = Table::new(["MANAGER", "OPERATION", "SUBRESOURCE", "LAST WRITE"]);
-    for manager in managers {
-        table.row(manager.cells());
-    }
-    table
-}
-
-/// Managers on one line.
-pub(crate) fn labels(managers: &[Manager]) -> String {
-    match managers {
-        [] => "-".to_owned(),
-        managers => managers.iter().map(Manager::label).collect::<Vec<_>>().join(", "),
-    }
 }

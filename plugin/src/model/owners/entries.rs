@@ -1,4 +1,4 @@
-//! Entries of `managedFields` that can't be read: nothing can be said of what they own.
+//! Entries of `managedFields` that can't be read: which fields they own isn't known.
 
 use baton_apply::LiveObject;
 use baton_merge::{

@@ -1,7 +1,4 @@
-//! What manifests ask for, and what is known of the objects they are about.
-
-mod edit;
-mod offline;
+//! Manifests with the live objects that they are applied to.
 
 use std::path::PathBuf;
 
@@ -14,26 +11,21 @@ use baton_merge::{
 use clap::Args;
 use serde_json::Value as Json;
 
-pub use self::offline::OfflineError;
-use self::{
+use super::{
     edit::{remove, replace},
-    offline::Offline,
+    writer::{KUBECTL, Writer, guard},
 };
 use crate::{
-    Terminal,
     cluster::{ClusterArgs, Connection, name_of},
-    failure::Failure,
+    error::CommandError,
     manifest::{Manifest, ManifestArgs, ManifestError},
-    owners::Owners,
-    path::{FieldQuery, check_droppable, resolve},
-    view::quoted,
-    write::{Writer, guard},
+    model::{FieldQuery, Owners, check_droppable, resolve},
+    offline::Offline,
+    terminal::Terminal,
+    text::quoted,
 };
 
-/// The manager of `kubectl apply --server-side`.
-pub(crate) const KUBECTL: &str = "kubectl";
-
-/// Which manifests are applied, by which manager, to what.
+/// The flags of an apply: the manifests, the manager, and the objects.
 #[derive(Debug, Args)]
 pub(crate) struct IntentArgs {
     #[command(flatten)]
@@ -44,29 +36,29 @@ pub(crate) struct IntentArgs {
     /// Predict for the objects saved in this file instead of those of a cluster: no request is sent. May be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) live: Vec<PathBuf>,
-    /// A file with the definition of a custom resource, for --live. May be given several times.
+    /// A file with a CustomResourceDefinition, for --live. May be given several times.
     #[arg(long, value_name = "FILE", requires = "live")]
     pub(crate) crd: Vec<PathBuf>,
 }
 
-/// What a manifest asks for.
+/// A manifest with the live object.
 #[derive(Clone, Debug)]
 pub(crate) struct Intent {
     /// The object to apply.
     pub(crate) body: Json,
-    /// Its place.
+    /// The object that is written.
     pub(crate) target: Target,
-    /// The object as it is; none if there is none.
+    /// The live object, if there is one.
     pub(crate) live: Option<LiveObject>,
 }
 
 impl IntentArgs {
-    /// Reads the manifests and the objects they are about.
+    /// Reads the manifests and their live objects.
     pub(crate) async fn read(
         &self,
         cluster: &ClusterArgs,
         terminal: &mut Terminal,
-    ) -> Result<(Writer, Vec<Intent>), Failure> {
+    ) -> Result<(Writer, Vec<Intent>), CommandError> {
         let manifests = self.manifests.read(&mut *terminal.input)?;
         if !self.live.is_empty() {
             let offline = Offline::read(&self.live, &self.crd)?;
@@ -92,7 +84,7 @@ impl IntentArgs {
         Ok((Writer::new(schemas, Some(&connection)), intents))
     }
 
-    /// A command line with these flags, for a cluster.
+    /// A command line with these flags.
     pub(crate) fn command(&self, command: &str, cluster: &ClusterArgs) -> String {
         let mut line = format!("kubectl baton {command} {}{}", self.manifests.flags(), cluster.flags());
         if self.field_manager != KUBECTL {
@@ -128,8 +120,8 @@ impl Intent {
         Ok(Self { body, target, live })
     }
 
-    /// Leaves a field out, as someone does who gives it up.
-    pub(crate) fn give_up(&mut self, query: &FieldQuery) -> Result<(), Failure> {
+    /// Leaves a field out, which releases it.
+    pub(crate) fn release(&mut self, query: &FieldQuery) -> Result<(), CommandError> {
         self.at(query, |path, _| Some(check_droppable(path)))??;
         let mut body = self.body.clone();
         self.at(query, |path, _| remove(&mut body, path.elements()))?;
@@ -137,11 +129,11 @@ impl Intent {
         Ok(())
     }
 
-    /// Takes the live value of a field, as someone does who shares it.
-    pub(crate) fn share(&mut self, query: &FieldQuery) -> Result<(), Failure> {
+    /// Takes the live value of a field, which shares it.
+    pub(crate) fn share(&mut self, query: &FieldQuery) -> Result<(), CommandError> {
         let live = self.at(query, |path, live| Some(path.find(live).map(|value| value.to_json())))?;
         let live = live.ok_or_else(|| {
-            Failure::Input(format!("{} has no value of {query} to share", name_of(&self.target)))
+            CommandError::Input(format!("{} has no value of {query} to share", name_of(&self.target)))
         })?;
         let mut body = self.body.clone();
         self.at(query, |path, _| replace(&mut body, path.elements(), live))?;
@@ -149,17 +141,17 @@ impl Intent {
         Ok(())
     }
 
-    /// The path that a person means in the live object, or else in the manifest.
-    pub(crate) fn path(&self, query: &FieldQuery) -> Result<FieldPath, Failure> {
+    /// The path of a field in the live object, or else in the manifest.
+    pub(crate) fn path(&self, query: &FieldQuery) -> Result<FieldPath, CommandError> {
         self.at(query, |path, _| Some(path.into()))
     }
 
-    /// Does something with a path that a person means, and the live object.
+    /// Calls `act` with the path of a field and the live object.
     fn at<T>(
         &self,
         query: &FieldQuery,
         act: impl FnOnce(Path<'_>, Value<'_>) -> Option<T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandError> {
         let arena = Arena::new();
         let body = self.body.to_string();
         let own = Value::from_text(&arena, &body).unwrap_or(Value::Null);
@@ -171,14 +163,14 @@ impl Intent {
         };
         let live = live.map_or(Value::Null, |live| live.object);
         act(path, live).ok_or_else(|| {
-            Failure::Input(format!(
+            CommandError::Input(format!(
                 "neither the manifest of {} nor the object has {path}",
                 name_of(&self.target)
             ))
         })
     }
 
-    /// The request that applies it: to the object that was read, or to none.
+    /// The apply of it: to the object that was read, or to none.
     pub(crate) fn request(&self, live: Option<&LiveObject>, manager: &str, force: bool) -> Request {
         let guard = match live {
             _ if self.is_guarded() => Guard::Nothing,

@@ -1,0 +1,18 @@
+//! Writes of objects: what they are made from, their predictions, and their results.
+
+mod dry_run;
+mod edit;
+mod intent;
+mod object;
+mod report;
+mod steps;
+mod writer;
+
+pub(crate) use self::{
+    dry_run::{DryRunArgs, DryRunStrategy},
+    intent::{Intent, IntentArgs},
+    object::Opened,
+    report::WrittenReport,
+    steps::{Step, Steps},
+    writer::{KUBECTL, Written},
+};
