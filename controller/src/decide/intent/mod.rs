@@ -4,12 +4,9 @@
 //! nothing that the server fills in. Pure functions of the Workload and of the [`Selector`] of its pods, the one thing that a
 //! live object decides.
 
-mod autoscaler;
-mod deployment;
-mod disruption_budget;
+mod children;
 mod minimal;
 pub(super) mod selector;
-mod service;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +14,7 @@ use baton_crd::{Workload, labels as own};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-pub use deployment::deployment;
+pub use children::deployment;
 pub use selector::Selector;
 
 use crate::decide::child::ChildKind;
@@ -71,9 +68,9 @@ pub fn child(
 ) -> Result<Option<Intent>, IntentError> {
     match kind {
         ChildKind::Deployment => deployment(workload, workload.spec.replicas, selector).map(Some),
-        ChildKind::Service => service::service(workload, selector),
-        ChildKind::Autoscaler => autoscaler::autoscaler(workload),
-        ChildKind::DisruptionBudget => disruption_budget::disruption_budget(workload, selector),
+        ChildKind::Service => children::service(workload, selector),
+        ChildKind::Autoscaler => children::autoscaler(workload),
+        ChildKind::DisruptionBudget => children::disruption_budget(workload, selector),
     }
 }
 
