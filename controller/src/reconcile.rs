@@ -1,11 +1,14 @@
-//! The loop: one pass for one Workload observes, decides, acts and reports.
+//! The loop: [`reconcile`] runs one pass for one Workload. A pass observes, decides, acts and reports.
 
+mod checks;
 mod context;
 mod enforce;
+mod fingerprint;
 mod observer;
-pub mod pace;
 mod preview;
-pub mod queue;
+mod queue;
+mod records;
+mod status;
 mod turn;
 
 use std::{
@@ -13,38 +16,69 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_apply::{ApiError, Failure, Guard, Request, Revision, Target};
-use baton_crd::{Mode, Workload, WorkloadStatus};
-use kube::{Resource, ResourceExt, runtime::events::Event};
-use serde_json::json;
-use tracing::warn;
+use baton_apply::ApiError;
+use baton_crd::Mode;
+use tokio::sync::SemaphorePermit;
 
 pub(crate) use self::{
     context::Context,
+    queue::Queue,
+    records::{Key, Records, WriteRate},
     turn::{Turn, Turns},
 };
-use self::{
-    enforce::{Enforced, enforce},
-    pace::{News, PassEnd, Rest, Seen, WorkloadPace},
-    preview::preview,
-};
+use self::{fingerprint::Fingerprint, records::Settled};
 use crate::{
-    FIELD_MANAGER,
     clock::now,
-    decide::{child::ChildKind, intent::IntentError, lacking::Lacking},
-    hash::digest_of,
+    decide::{course::Course, intent::IntentError, pass::Pass, snapshot::Snapshot},
     metrics::ReconcileOutcome,
-    observe::{Inputs, LAG, Taken, WatchedWorkload},
-    report::{self, Pass, Unreadable},
+    observe::WatchedWorkload,
 };
 
-/// How long a Workload that changed while its status was written waits for its own turn at most.
-const LATEST_TURN: Duration = Duration::from_secs(5);
+/// Runs a pass for a Workload.
+pub(crate) async fn reconcile(
+    watched: Arc<WatchedWorkload>,
+    context: &Context,
+) -> Result<Requeue, ReconcileError> {
+    match pass(watched, context).await {
+        Ok(requeue) | Err(End::Early(requeue)) => Ok(requeue),
+        Err(End::Failed(error)) => Err(error),
+    }
+}
 
-/// How long a pass waits until it is known whether the CRD is complete.
-const CRD_IS_KNOWN_WITHIN: Duration = Duration::from_secs(2);
+async fn pass(watched: Arc<WatchedWorkload>, context: &Context) -> Result<Requeue, End> {
+    let Observed { seen, start, mut fingerprint } = observe(watched, context).await?;
+    let work = decide(seen, &start, &fingerprint, context);
+    let pass = act(work, &start, &mut fingerprint, context).await?;
+    report(pass, &start, fingerprint, context).await
+}
 
-/// Why a pass ended early. The next one follows after a pause.
+/// When a Workload is reconciled again, and how this pass counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Requeue {
+    /// For metrics; absent where the pass was skipped.
+    pub(crate) outcome: Option<ReconcileOutcome>,
+    /// How soon the next pass is due; absent where it waits for a change.
+    pub(crate) after: Option<Duration>,
+}
+
+impl Requeue {
+    /// The pass was skipped.
+    fn skipped(after: Option<Duration>) -> Self {
+        Self { outcome: None, after }
+    }
+
+    /// The pass has left something to do.
+    fn unsettled(after: Duration) -> Self {
+        Self { outcome: Some(ReconcileOutcome::Unsettled), after: Some(after) }
+    }
+
+    /// Nothing can be done before a change.
+    fn failed() -> Self {
+        Self { outcome: Some(ReconcileOutcome::Failed), after: None }
+    }
+}
+
+/// Why a pass ended before its report.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
     /// The Workload can't be written as intents.
@@ -55,296 +89,134 @@ pub(crate) enum ReconcileError {
     Status(#[source] ApiError),
 }
 
-/// How a pass ended.
-pub(crate) struct Passed {
-    /// For people who count; absent where there was nothing to do.
-    pub(crate) outcome: Option<ReconcileOutcome>,
-    /// How soon to reconcile again; absent where the next change is waited for.
-    pub(crate) next: Option<Duration>,
+/// The end of a pass before its report.
+enum End {
+    /// There is nothing to do, or not now.
+    Early(Requeue),
+    /// The next pass follows after a growing pause.
+    Failed(ReconcileError),
 }
 
-pub(crate) async fn reconcile(
-    watched: Arc<WatchedWorkload>,
-    context: &Context,
-) -> Result<Passed, ReconcileError> {
-    // It may have changed while it waited for its turn.
+impl<E: Into<ReconcileError>> From<E> for End {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// What a pass begins with.
+struct Observed<'c> {
+    seen: Snapshot,
+    start: Start<'c>,
+    fingerprint: Fingerprint,
+}
+
+/// The start of a pass.
+struct Start<'c> {
+    at: Instant,
+    /// The digest of the spec.
+    spec: u64,
+    /// Whether the resync is due: also writes that change nothing are sent.
+    is_resync: bool,
+    /// How the last pass left things, if it has settled.
+    last: Option<Settled>,
+    /// Room for what a large pass reads.
+    _room: Option<SemaphorePermit<'c>>,
+}
+
+/// Reads the Workload and its children from the caches. Ends the pass early if there is nothing to do, or if the API server may have
+/// dropped fields of the Workload.
+async fn observe(watched: Arc<WatchedWorkload>, context: &Context) -> Result<Observed<'_>, End> {
+    // The Workload may have changed while it waited in the queue.
     let watched = context.stores.workload(&*watched).unwrap_or(watched);
-    // Also one that is being deleted is no newcomer from now on.
-    if let Some(wait) = context.newcomers_still_come_first(&*watched) {
-        return Ok(Passed { outcome: None, next: Some(wait) });
-    }
-    if watched.meta().deletion_timestamp.is_some() {
-        return Ok(Passed { outcome: None, next: None });
-    }
-    let inputs = context.stores.inputs_of(&watched);
-    let seen = all_of(&inputs, watched.spec(), context);
-    if let Some(next) = context.record(&*watched, |record| record.is_at_rest(seen, now())) {
-        return Ok(Passed { outcome: None, next });
-    }
-    let _room = context.room_for(&watched).await;
-    let last = context.record(&*watched, WorkloadPace::begins);
+    let cached = Fingerprint::of(&watched, &context.stores, context.rounds());
+    checks::is_not_deleted(&watched)?;
+    checks::has_changed(&watched, &cached, context)?;
+    let room = context.room_for(&watched).await;
+    let last = context.record(&*watched, |record| record.memo.take_settled());
     let live = watched.live();
-    let lacking = live.as_ref().map(WatchedWorkload::lacking).unwrap_or_default();
-    let lacking = context.record(&*watched, |record| record.may_have_lost(lacking, now()));
-    if lacking.iter().any(|(_, since)| !may_lag(*since).is_zero()) {
-        context.crd.suspect();
-    }
-    match is_whole(&*watched, context).await {
-        Some(true) => {}
-        Some(false) => {
-            return Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: None });
-        }
-        None => {
-            let next = Some(CRD_IS_KNOWN_WITHIN);
-            return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next });
-        }
-    }
-    // While the pass waited, the Workload may have changed, or have been listed again.
-    let now = context.stores.workload(&*watched).map(|now| context.stores.inputs_of(&now).workload);
-    if now != Some(inputs.workload) {
-        return Ok(Passed { outcome: None, next: Some(Duration::ZERO) });
-    }
-    let uncertain = lacking.iter().filter(|(_, since)| !context.crd.was_older_since(*since));
-    if let Some(wait) = uncertain.map(|(_, since)| may_lag(*since)).max().filter(|wait| !wait.is_zero()) {
-        return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
-    }
-    if !lacking.is_empty() {
-        let fields = lost_among(lacking, &watched, &inputs, context);
-        if !fields.is_empty() {
-            return report_unreadable(&watched, &Unreadable::lost(&fields), context).await;
-        }
-        context.record(&*watched, WorkloadPace::never_had);
-    }
-    match live.and_then(|live| WatchedWorkload::read(&live)) {
-        Ok(workload) => {
-            reconcile_workload(Arc::new(workload), &watched, inputs.workload, last, context).await
-        }
-        Err(error) => report_unreadable(&watched, &Unreadable::Undecodable(error.to_string()), context).await,
-    }
-}
+    let lacking = checks::lacking_fields(&watched, live.as_ref().ok(), context);
+    checks::crd_is_complete(&watched, context).await?;
+    checks::is_current(&watched, &cached, context)?;
+    checks::has_lost_nothing(lacking, &watched, &cached, context).await?;
+    let workload = Arc::new(checks::readable(live, &watched, context).await?);
 
-/// How long the published schema may still lag behind a CRD under which fields were first missing then. Until it is certain which it
-/// was, any write would make the loss final.
-fn may_lag(lacking_since: Instant) -> Duration {
-    (lacking_since + LAG).saturating_duration_since(now())
-}
-
-/// What a spec has lost of the fields that it lacks although managers own them: what an older CRD explains, and what would delete a
-/// child. A policy that removes fields when the Workload is written leaves their owners too, and a backup may bring them along.
-fn lost_among(
-    lacking: Vec<(Lacking, Instant)>,
-    watched: &WatchedWorkload,
-    inputs: &Inputs,
-    context: &Context,
-) -> Vec<Lacking> {
-    let status = watched.status().unwrap_or_default();
-    let has_child = |field: &Lacking| {
-        let asked_for = |kind: &ChildKind| kind.part() == Some(&*field.in_schema);
-        ChildKind::ALL.iter().filter(|kind| asked_for(kind)).any(|kind| inputs.around.child(*kind) != 0)
-    };
-    let is_new = !status.is_written();
-    let is_lost = |(field, since): &(Lacking, Instant)| {
-        // A new one was created since, unless it lacked the field under that CRD.
-        let is_explained = !is_new || context.crd.was_older_since(*since);
-        (is_explained && context.crd.may_explain(&field.in_schema))
-            || Unreadable::was_lost(&status, field)
-            || has_child(field)
-    };
-    lacking.into_iter().filter(is_lost).map(|(field, _)| field).collect()
-}
-
-/// Whether the API server returns the Workload as its author wrote it. If not, nothing of it may be written, its status neither:
-/// any write would store it without what the CRD lacks. An Event reports that once. All Workloads are reconciled again once the CRD
-/// is complete. None if that isn't known yet: the pass ends, so that it doesn't keep its slot, nor the operator from stopping.
-async fn is_whole(workload: &impl ResourceExt<DynamicType = ()>, context: &Context) -> Option<bool> {
-    let verified = tokio::time::timeout(CRD_IS_KNOWN_WITHIN, context.crd.verified()).await.ok()?;
-    let is_news = context.record(workload, |record| record.is_under_older_crd(verified.is_err()));
-    if let (Err(older), true) = (&verified, is_news) {
-        context.publish(workload, &report::outdated_crd_event(older)).await;
-    }
-    Some(verified.is_ok())
-}
-
-/// The digests of what a pass reads.
-fn all_of(inputs: &Inputs, spec: u64, context: &Context) -> Seen {
-    Seen {
-        all: digest_of(inputs),
-        decisive: digest_of((inputs.but_status(), spec, context.rounds())),
-        urgent: digest_of((spec, context.rounds())),
-    }
-}
-
-async fn reconcile_workload(
-    workload: Arc<Workload>,
-    watched: &WatchedWorkload,
-    workload_digest: u64,
-    last: Option<Rest>,
-    context: &Context,
-) -> Result<Passed, ReconcileError> {
-    let generation = workload.metadata.generation.unwrap_or_default();
-    let mode = workload.spec.mode;
-    let begun = now();
-    let always_send = context.record(&*workload, |record| {
+    let at = now();
+    let is_resync = context.record(&*workload, |record| {
         if let Some(status) = &workload.status {
-            record.recall(status, begun, context.clock.timestamp());
+            record.pace.recall(status, at, context.clock.timestamp());
         }
-        record.resync.due() <= begun
+        record.pace.resync.due() <= at
     });
-    let (seen, around) = context.stores.snapshot_of(workload.clone());
-    let mut inputs = Inputs { workload: workload_digest, around };
-    let known = all_of(&inputs, watched.spec(), context);
-    let mut pass = match mode {
-        Mode::Enforce if !always_send && last.is_some_and(|last| last.is_well(known)) => {
-            Pass::of_nothing(seen)
-        }
-        Mode::Enforce => match enforce(seen, &mut inputs.around, begun, always_send, context).await? {
-            Enforced::Passed(pass) => *pass,
-            Enforced::PutOff(wait) => {
-                return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(wait) });
-            }
-        },
-        Mode::Preview | Mode::Paused => preview(seen, context).await?,
-    };
-    pass.unreported = context.record(&*workload, |record| {
-        if always_send && mode == Mode::Enforce {
-            record.resync.done(now());
-        }
-        std::mem::take(&mut record.unreported)
-    });
-    let mut spec = watched.spec();
-    let report_again = report(&pass, &mut inputs, &mut spec, context).await?;
-    let end = PassEnd { mode, generation, settled: pass.settled, report_again };
-    if spec != watched.spec() {
-        // The response to the status shows another Workload than this pass was about, and the watch won't report it again.
-        return Ok(Passed { outcome: Some(ReconcileOutcome::Unsettled), next: Some(Duration::ZERO) });
+    let (seen, around) = context.stores.snapshot_of(workload);
+    let fingerprint = Fingerprint { around, ..cached };
+    let start = Start { at, spec: fingerprint.spec, is_resync, last, _room: room };
+    Ok(Observed { seen, start, fingerprint })
+}
+
+/// What a pass does.
+enum Work {
+    /// All children are as the spec says.
+    Nothing(Snapshot),
+    /// Writes children, in the mode `Enforce`.
+    Enforce(Box<Course>),
+    /// Shows what it would write, in the other modes.
+    Preview(Snapshot),
+}
+
+/// Decides what the pass does, by the Workload's mode. The course decides about each write, with [`plan`](crate::decide::plan).
+fn decide(seen: Snapshot, start: &Start<'_>, fingerprint: &Fingerprint, context: &Context) -> Work {
+    let is_well = !start.is_resync && start.last.as_ref().is_some_and(|last| last.is_well(fingerprint));
+    match seen.workload.spec.mode {
+        Mode::Enforce if is_well => Work::Nothing(seen),
+        Mode::Enforce => Work::Enforce(Box::new(enforce::course(seen, start, fingerprint, context))),
+        Mode::Preview | Mode::Paused => Work::Preview(seen),
     }
-    let seen = all_of(&inputs, spec, context);
-    let next = context.record(&*workload, |record| {
-        record.pass_ended();
-        let next = record.next_pass(&end, begun, now());
+}
+
+/// Reads and writes the children. The fingerprint follows what is read.
+async fn act(
+    work: Work,
+    start: &Start<'_>,
+    fingerprint: &mut Fingerprint,
+    context: &Context,
+) -> Result<Pass, IntentError> {
+    match work {
+        Work::Nothing(seen) => Ok(Pass::unchanged(seen)),
+        Work::Enforce(course) => enforce::enforce(*course, start, fingerprint, context).await,
+        Work::Preview(seen) => preview::preview(seen, context).await,
+    }
+}
+
+/// Writes the status and the Events, and decides when the next pass is due.
+async fn report(
+    mut pass: Pass,
+    start: &Start<'_>,
+    mut fingerprint: Fingerprint,
+    context: &Context,
+) -> Result<Requeue, End> {
+    if let Some(wait) = pass.deferred {
+        return Ok(Requeue::unsettled(wait));
+    }
+    let workload = pass.seen.workload.clone();
+    pass.outbox = context.record(&*workload, |record| {
+        if start.is_resync && workload.spec.mode == Mode::Enforce {
+            record.pace.resync.done(now());
+        }
+        std::mem::take(&mut record.outbox)
+    });
+    let report_again = status::report(&pass, &mut fingerprint, context).await?;
+    if fingerprint.spec != start.spec {
+        // The response to the status shows another spec than this pass was about, and the watch won't report it again.
+        return Ok(Requeue::unsettled(Duration::ZERO));
+    }
+    let after = context.record(&*workload, |record| {
+        record.pace.pass_ended();
+        let next = record.pace.next_pass(&pass, report_again, start.at, now());
         if pass.settled {
-            record.rests(seen, pass.is_well(), next, now());
+            record.memo.settle(fingerprint, pass.is_well(), next, now());
         }
         next
     });
-    Ok(Passed {
-        outcome: Some(if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled }),
-        next,
-    })
-}
-
-/// Writes the status and the Events. Returns when to do it again, where the status is to wait.
-async fn report(
-    pass: &Pass,
-    inputs: &mut Inputs,
-    spec: &mut u64,
-    context: &Context,
-) -> Result<Option<Duration>, ReconcileError> {
-    let workload = &pass.seen.workload;
-    let previous = workload.status.clone().unwrap_or_default();
-    let time = context.clock.timestamp();
-    let status = report::status(pass, &previous, time);
-    let contested = pass.contested().iter().map(|contested| contested.pause).max();
-    if status == previous {
-        context.record(&**workload, WorkloadPace::status_is_current);
-        publish(report::events(pass, &previous, &status, time), workload, context).await;
-        return Ok(None);
-    }
-    let is_of_new_spec = previous.observed_generation != status.observed_generation;
-    let is_new = !previous.is_written();
-    let news = News {
-        haste: report::haste(pass, &previous, &status),
-        contested,
-        is_of_new_spec,
-        has_time: is_new || context.is_busy(),
-        matters: !pass.unreported.takeovers.is_empty() || (contested.is_some() && is_of_new_spec),
-    };
-    let wait = context.record(&**workload, |record| {
-        let wait = record.status_may_wait(&news, now())?;
-        record.unreported.clone_from(&pass.unreported);
-        Some(wait)
-    });
-    if wait.is_some() {
-        return Ok(wait);
-    }
-    // The CRD may have changed since the pass began.
-    let whole = is_whole(&**workload, context).await;
-    if whole != Some(true) {
-        context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
-        return Ok(whole.is_none().then_some(LATEST_TURN));
-    }
-    let applied = apply_status(workload, &status, context).await;
-    if !matches!(applied, Ok(Some(_))) {
-        context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
-    }
-    let Some(Taken { digest, spec: now }) = applied.map_err(ReconcileError::Status)? else {
-        // Its newer state has its own turn, at the latest after a pause.
-        return Ok(Some(LATEST_TURN));
-    };
-    (inputs.workload, *spec) = (digest, now);
-    publish(report::events(pass, &previous, &status, time), workload, context).await;
-    Ok(None)
-}
-
-async fn publish(events: Vec<Event>, workload: &Workload, context: &Context) {
-    for event in events {
-        context.publish(workload, &event).await;
-    }
-}
-
-/// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
-/// Returns the digest of the Workload with this status; none if the Workload has changed meanwhile, or is gone. It is an error if
-/// that is so again and again.
-async fn apply_status(
-    workload: &Workload,
-    status: &WorkloadStatus,
-    context: &Context,
-) -> Result<Option<Taken>, ApiError> {
-    let guard = Guard::Unchanged(Revision {
-        uid: workload.uid().unwrap_or_default(),
-        resource_version: workload.resource_version().unwrap_or_default(),
-    });
-    let intent = json!({
-        "apiVersion": Workload::api_version(&()),
-        "kind": Workload::kind(&()),
-        "metadata": {"name": workload.name_any()},
-        "status": status,
-    });
-    let target = Target::of(workload, &()).subresource("status");
-    let request = Request::apply(target, intent, FIELD_MANAGER, true, &guard);
-    match context.send(&request).await {
-        Ok(response) => {
-            context.record(workload, WorkloadPace::status_is_stored);
-            Ok(response.map(|live| context.stores.take_workload(&live)))
-        }
-        Err(error) if error.of_write(&request) == Failure::Stale => {
-            let is_stuck = context.record(workload, WorkloadPace::status_is_stale);
-            if is_stuck { Err(error) } else { Ok(None) }
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// A Workload whose spec Baton can't go by: its children stay as they are, and that is reported.
-async fn report_unreadable(
-    watched: &WatchedWorkload,
-    problem: &Unreadable,
-    context: &Context,
-) -> Result<Passed, ReconcileError> {
-    let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
-    workload.metadata = watched.meta().clone();
-    let previous = watched.status().unwrap_or_default();
-    let status =
-        report::unreadable(workload.metadata.generation, &previous, problem, context.clock.timestamp());
-    let passed = Passed { outcome: Some(ReconcileOutcome::Failed), next: None };
-    if status == previous {
-        return Ok(passed);
-    }
-    let (name, namespace) = (workload.name_any(), workload.namespace());
-    warn!(name, namespace, "{problem}");
-    // A newer state has its own turn.
-    if apply_status(&workload, &status, context).await.map_err(ReconcileError::Status)?.is_some() {
-        context.publish(&workload, &report::unreadable_event(problem)).await;
-    }
-    Ok(passed)
+    let outcome = if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled };
+    Ok(Requeue { outcome: Some(outcome), after })
 }

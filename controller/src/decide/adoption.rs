@@ -1,4 +1,4 @@
-//! What becomes of an object that has a child's name and isn't this Workload's: refused, or taken over without a jolt.
+//! Decides about an object that has a child's name and isn't this Workload's: refused, or adopted without a restart of its pods.
 //!
 //! An object that is to be adopted goes through two writes. The first rewrites its `managedFields`: what client-side apply
 //! and the retired managers own becomes Baton's, as if Baton had applied it. The second is the apply of Baton's intent: it
@@ -21,12 +21,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
 use super::{
+    autoscaler::{Autoscaler, ScaleTarget, Scales},
     child::ChildKind,
     intent::{
         Selector,
         selector::{self, Normal},
     },
-    replicas::{Autoscaler, ScaleTarget, Scales},
 };
 use crate::FIELD_MANAGER;
 
@@ -35,7 +35,7 @@ use crate::FIELD_MANAGER;
 pub enum AdoptionStep {
     /// Leave it alone, and report this.
     Refuse(String),
-    /// First make what others own Baton's.
+    /// First make Baton the owner of the others' fields.
     Migrate(Migration),
     /// Apply the intent: no manager is left to retire.
     Apply,

@@ -1,22 +1,24 @@
 //! From what was read to the next steps, as a pure function: no I/O, no memory, no clock.
 //!
-//! A plan that moves `spec.replicas` between owners holds that one move and says [`Then::PlanAgain`]: the next move is planned
-//! from the server's response, never from a guess.
+//! A plan that moves `spec.replicas` between owners has that one move and [`Then::PlanAgain`]: the next move is planned from the
+//! server's response, never from a guess. Who should own it is decided by [`replicas::decide`].
 
 use std::collections::BTreeSet;
 
 use baton_apply::{
-    Change, FieldPath, Guard, LiveObject, Request, Revision, Takeover,
-    ownership::{self, Migration, Release},
+    Change, Effects, FieldPath, Guard, LiveObject, Request, Revision, Takeover,
+    ownership::{self, Migration, Owner, Release},
 };
 use baton_crd::{Adoption, HandoverPhase, Workload};
 
 use super::{
     adoption::{self, AdoptionStep},
+    autoscaler::Autoscaler,
     child::ChildKind,
     intent::{self, Intent, IntentError, Selector},
-    replicas::{Autoscaler, Move, REPLICAS, Wanted, first_number, temporary_owners},
-    snapshot::{Snapshot, wanted_replicas, wants},
+    owners::{REPLICAS, temporary_owners},
+    replicas::{self, Move, Wanted, others_autoscalers},
+    snapshot::Snapshot,
 };
 use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
 
@@ -50,28 +52,27 @@ pub enum Step {
         child: ChildKind,
         /// Its intent.
         intent: Intent,
-        /// What the live object has to be for the write to count.
+        /// The state of the live object without which the server refuses the write.
         guard: Guard,
     },
     /// The live replica count, applied to the Deployment as the temporary manager, not forced.
     HandOver(Box<Request>),
-    /// Takes `.spec.replicas` out of the temporary manager's entry of the Deployment's `managedFields`. What a user has applied under
-    /// the same name stays.
+    /// Removes `.spec.replicas` from the temporary manager's entry of the Deployment's `managedFields`. Other fields of that entry stay.
     ReleaseTemporary(Release),
-    /// Takes `.spec.replicas` out of stale `scale` entries of the Deployment's `managedFields`.
+    /// Removes `.spec.replicas` from stale `scale` entries of the Deployment's `managedFields`.
     ReleaseScale(Release),
-    /// Makes what others own of an object Baton's, in its `managedFields`.
+    /// Makes Baton the owner of other managers' fields, in an object's `managedFields`.
     Migrate {
         /// The child that the object is, or is to become.
         child: ChildKind,
         /// What changes.
         migration: Migration,
     },
-    /// Deletes a child that the spec no longer wants.
+    /// Deletes a child that the spec no longer asks for.
     Delete {
         /// The child.
         child: ChildKind,
-        /// The object that was seen; another one isn't deleted.
+        /// The object that was read; another one isn't deleted.
         revision: Revision,
     },
 }
@@ -85,7 +86,7 @@ impl Step {
         }
     }
 
-    /// Whether it makes its child.
+    /// Whether it creates its child.
     pub fn creates(&self) -> bool {
         matches!(self, Self::Apply { guard: Guard::Absent, .. })
     }
@@ -109,9 +110,24 @@ impl Step {
         }
     }
 
-    /// What other managers lose by a step that takes their name out of `managedFields`. The prediction of an apply has its own
+    /// What a write of this step does to single fields, beyond the `stored` effects of its prediction. Given the object `after` the write,
+    /// the managers' losses are confirmed by it. The end of the temporary manager is no takeover.
+    pub fn effects(&self, seen: &Snapshot, mut stored: Effects, after: Option<&LiveObject>) -> Effects {
+        // What a user has applied under the temporary manager's name is the user's.
+        let ends_handover =
+            |takeover: &Takeover| takeover.manager == HANDOVER_MANAGER && takeover.path == REPLICAS.into();
+        stored.takeovers.retain(|takeover| !ends_handover(takeover));
+        let mut releases = self.releases(seen);
+        if let (Some(before), Some(after)) = (seen.child(self.child()), after) {
+            Takeover::retain_confirmed(&mut releases, before, after);
+        }
+        stored.takeovers.extend(releases);
+        stored
+    }
+
+    /// The fields that other managers lose by a step that removes their name from `managedFields`. The prediction of an apply has its own
     /// takeovers. An adoption is reported as a whole.
-    pub fn releases(&self, seen: &Snapshot) -> Vec<Takeover> {
+    fn releases(&self, seen: &Snapshot) -> Vec<Takeover> {
         let Some(live) = seen.own(self.child()) else { return Vec::new() };
         match self {
             Self::ReleaseScale(release) => {
@@ -122,12 +138,12 @@ impl Step {
                 if !before.is_some_and(|before| was_batons(before.phase)) {
                     return Vec::new();
                 }
-                let number = first_number(wanted_replicas(&seen.workload), None);
+                let new = Wanted::of(&seen.workload).initial_count(None);
                 let takeover = |manager: &String| Takeover {
                     path: REPLICAS.into(),
                     manager: manager.clone(),
                     old: seen.replicas().map(|replicas| replicas.count.to_string()),
-                    new: number.map(|number| number.to_string()),
+                    new: new.map(|count| count.to_string()),
                 };
                 release.managers.iter().map(takeover).collect()
             }
@@ -166,7 +182,7 @@ pub struct Refusal {
     pub child: ChildKind,
     /// Why.
     pub cause: Cause,
-    /// Whose it is and what to do, for people.
+    /// Who owns it and what to do, as text.
     pub message: String,
 }
 
@@ -203,19 +219,15 @@ pub fn plan(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Result<Plan, In
     }
     let selector = selector(seen);
     let is_untouched = untouched.contains(&ChildKind::Deployment);
-    let movement = if is_untouched { Movement::Nothing } else { move_replicas(seen, &selector)? };
-    let (deployment, then) = match movement {
-        Movement::Transition(step) if !step.creates() => {
-            return Ok(Plan { steps: vec![step], refused, then: Then::PlanAgain });
-        }
-        Movement::Transition(step) => (Some(step), Then::PlanAgain),
-        Movement::Rest(step) => (Some(step), Then::Rest),
-        Movement::Nothing => (None, Then::Rest),
-    };
+    let (deployment, then) =
+        if is_untouched { (None, Then::Rest) } else { deployment_step(seen, &selector)? };
+    if then == Then::PlanAgain && deployment.as_ref().is_some_and(|step| !step.creates()) {
+        return Ok(Plan { steps: Vec::from_iter(deployment), refused, then });
+    }
     let mut steps = deletions;
     let others = others(seen, &selector, &untouched)?;
     if deployment.as_ref().is_some_and(Step::creates) && seen.workload.spec.adoption == Adoption::Refuse {
-        // A new Deployment is written by its controllers at once, so the moves of its number follow without a delay.
+        // Its controllers write a new Deployment at once. It comes last, so that the moves of its replica count follow without a delay.
         steps.extend(others);
         steps.extend(deployment);
     } else {
@@ -225,7 +237,7 @@ pub fn plan(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Result<Plan, In
     Ok(Plan { steps, refused, then })
 }
 
-/// The children that the spec no longer wants.
+/// Deletes the children that the spec no longer asks for.
 fn deletions(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Vec<Step> {
     let unwanted = ChildKind::ALL.into_iter().filter(|kind| !wants(&seen.workload, *kind));
     unwanted
@@ -236,8 +248,8 @@ fn deletions(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Vec<Step> {
         .collect()
 }
 
-/// The next steps with objects that are in a child's place, and the refusals. The Deployment comes first: what its pods are
-/// called decides what the others select.
+/// The next steps with objects that have a child's name, and the refusals. The Deployment comes first: the labels of its pods decide what
+/// the others select.
 fn adoptions(
     seen: &Snapshot,
     held_back: &BTreeSet<ChildKind>,
@@ -261,7 +273,7 @@ fn adoptions(
         }
         let refusal = |cause, message| Refusal { child, cause, message };
         let Some(live) = seen.foreign(child) else {
-            let others = seen.others_autoscalers();
+            let others = others_autoscalers(seen);
             if child == ChildKind::Autoscaler && !others.is_empty() {
                 refused.push(refusal(Cause::OtherAutoscaler, other_autoscaler(&others)));
             }
@@ -271,7 +283,7 @@ fn adoptions(
             AdoptionStep::Refuse(message) => refused.push(refusal(Cause::NotOwned, message)),
             _ if live.is_terminating() => {}
             _ if child != ChildKind::Deployment && seen.own(ChildKind::Deployment).is_none() => {}
-            _ if child == ChildKind::Autoscaler && !has_let_go(seen) => {}
+            _ if child == ChildKind::Autoscaler && !is_released(seen) => {}
             AdoptionStep::Migrate(migration) => steps.push(Step::Migrate { child, migration }),
             AdoptionStep::Apply => steps.extend(adopt(seen, child, live)?),
         }
@@ -305,8 +317,8 @@ fn others(
 ) -> Result<Vec<Step>, IntentError> {
     let mut steps = Vec::new();
     for child in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
-        // An autoscaler that came before the handover would write a number that Baton still holds.
-        let too_early = child == ChildKind::Autoscaler && !has_let_go(seen);
+        // An autoscaler that came before the handover would write a count that Baton still owns.
+        let too_early = child == ChildKind::Autoscaler && !is_released(seen);
         let live = seen.own(child);
         if untouched.contains(&child)
             || !wants(&seen.workload, child)
@@ -326,69 +338,58 @@ fn others(
 }
 
 /// Whether Baton doesn't own the replica count.
-fn has_let_go(seen: &Snapshot) -> bool {
+fn is_released(seen: &Snapshot) -> bool {
     seen.replicas().is_some_and(|replicas| !replicas.owners.baton)
 }
 
-enum Movement {
-    /// A write after which the owners of the replica count have to be read again.
-    Transition(Step),
-    /// The Deployment's ordinary apply.
-    Rest(Step),
-    /// No write.
-    Nothing,
+/// The next step with the Deployment, by the decision about its replica count; none where nothing is to be written. After a move of the
+/// count, its owners have to be read again.
+fn deployment_step(seen: &Snapshot, selector: &Selector) -> Result<(Option<Step>, Then), IntentError> {
+    const NOTHING: (Option<Step>, Then) = (None, Then::Rest);
+    let (workload, live) = (&seen.workload, seen.own(ChildKind::Deployment));
+    if seen.foreign(ChildKind::Deployment).is_some() || live.is_some_and(LiveObject::is_terminating) {
+        return Ok(NOTHING);
+    }
+    let guard = live.map_or(Guard::Absent, |live| Guard::Unchanged(live.revision()));
+    let apply = |replicas, is_at_rest| -> Result<(Option<Step>, Then), IntentError> {
+        let intent = intent::deployment(workload, replicas, selector)?;
+        let intent = intent.with_replicas_to_resume(replicas::count_to_resume(seen));
+        let step = Step::Apply { child: ChildKind::Deployment, intent, guard: guard.clone() };
+        Ok((Some(step), if is_at_rest { Then::Rest } else { Then::PlanAgain }))
+    };
+    let (next, baton_owns) = (replicas::decide(seen).next, !is_released(seen));
+    let Some(live) = live else {
+        let Move::Create(count) = next else { return Ok(NOTHING) };
+        let is_batons = matches!(Wanted::of(workload), Wanted::Fixed(_) | Wanted::Suspended);
+        return apply(count, is_batons || count.is_none());
+    };
+    let release = |owners: &[Owner]| Release::new(live, REPLICAS, owners);
+    let step = match next {
+        Move::Create(_) | Move::Wait => return Ok(NOTHING),
+        Move::Set(count) => return apply(Some(count), baton_owns),
+        Move::LeaveOut => return apply(None, !baton_owns),
+        Move::Claim(count) => return apply(Some(count), false),
+        Move::HandOver(_) => {
+            let target = ChildKind::Deployment.target(workload);
+            match ownership::hand_over(target, live, REPLICAS, HANDOVER_MANAGER) {
+                Some(request) => Step::HandOver(request.into()),
+                None => return Ok(NOTHING),
+            }
+        }
+        Move::ReleaseTemporary => Step::ReleaseTemporary(release(&temporary_owners(live))),
+        Move::ReleaseScale(owners) => Step::ReleaseScale(release(&owners)),
+    };
+    Ok((Some(step), Then::PlanAgain))
 }
 
-fn move_replicas(seen: &Snapshot, selector: &Selector) -> Result<Movement, IntentError> {
-    let workload = &seen.workload;
-    if seen.foreign(ChildKind::Deployment).is_some() {
-        return Ok(Movement::Nothing);
+/// Whether the Workload asks for a child of this kind.
+pub fn wants(workload: &Workload, kind: ChildKind) -> bool {
+    match kind {
+        ChildKind::Deployment => true,
+        ChildKind::Service => workload.spec.service.is_some(),
+        ChildKind::Autoscaler => Wanted::of(workload).has_own_autoscaler(),
+        ChildKind::DisruptionBudget => workload.spec.disruption_budget.is_some(),
     }
-    let live = seen.own(ChildKind::Deployment);
-    if live.is_some_and(LiveObject::is_terminating) {
-        return Ok(Movement::Nothing);
-    }
-    let apply = |replicas, guard| -> Result<Step, IntentError> {
-        let intent = intent::deployment(workload, replicas, selector)?;
-        let intent = intent.with_replicas_to_resume(seen.replicas_to_resume());
-        Ok(Step::Apply { child: ChildKind::Deployment, intent, guard })
-    };
-    let next = seen.decision().next;
-    let Some(live) = live else {
-        let Move::Create(number) = next else { return Ok(Movement::Nothing) };
-        let create = apply(number, Guard::Absent)?;
-        let is_to_keep = matches!(wanted_replicas(workload), Wanted::Number(_) | Wanted::Suspended);
-        return Ok(if is_to_keep || number.is_none() {
-            Movement::Rest(create)
-        } else {
-            Movement::Transition(create)
-        });
-    };
-    let (target, unchanged) = (ChildKind::Deployment.target(workload), Guard::Unchanged(live.revision()));
-    let holds = !has_let_go(seen);
-    Ok(match next {
-        Move::Create(_) | Move::Wait => Movement::Nothing,
-        Move::Set(number) => {
-            let apply = apply(Some(number), unchanged)?;
-            if holds { Movement::Rest(apply) } else { Movement::Transition(apply) }
-        }
-        Move::LeaveOut => {
-            let apply = apply(None, unchanged)?;
-            if holds { Movement::Transition(apply) } else { Movement::Rest(apply) }
-        }
-        Move::HandOver(_) => {
-            let request = ownership::hand_over(target, live, REPLICAS, HANDOVER_MANAGER);
-            request.map_or(Movement::Nothing, |request| Movement::Transition(Step::HandOver(request.into())))
-        }
-        Move::Claim(replicas) => Movement::Transition(apply(Some(replicas), unchanged)?),
-        Move::ReleaseTemporary => {
-            let owners = temporary_owners(live);
-            Movement::Transition(Step::ReleaseTemporary(Release::new(live, REPLICAS, &owners)))
-        }
-        Move::ReleaseScale(owners) => {
-            Movement::Transition(Step::ReleaseScale(Release::new(live, REPLICAS, &owners)))
-        }
-    })
 }
 
 fn no_labels(selector: &Selector) -> String {

@@ -1,58 +1,29 @@
 //! A pass with its own predictions in the API server's place: what would be done, as a pure function.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
-use baton_apply::{ApiError, Effects, LiveObject, Prediction, PreparedWrite, Schemas, Takeover};
+use baton_apply::{ApiError, LiveObject, Prediction, PreparedWrite, Schemas};
 use baton_crd::PlannedAction;
 use jiff::Timestamp;
 use kube::core::Status;
 
 use super::{
-    child::ChildKind,
-    course::{Course, Next, is_end_of_handover},
+    course::{Course, Next},
     intent::IntentError,
-    plan::{Refusal, plan},
+    pass::{Pass, Rehearsed},
+    plan::{Step, plan},
     snapshot::Snapshot,
 };
 use crate::causes::with_causes;
 
-/// What a pass would do.
-#[derive(Clone, Debug, Default)]
-pub struct Rehearsal {
-    /// For each child that is there or would be.
-    pub children: BTreeMap<ChildKind, Rehearsed>,
-    /// Children that would be left alone because they aren't this Workload's.
-    pub refused: Vec<Refusal>,
-}
-
-/// What would be done with one child.
-#[derive(Clone, Debug, Default)]
-pub struct Rehearsed {
-    /// All in all.
-    pub action: PlannedAction,
-    /// The single fields.
-    pub effects: Effects,
-    /// How many requests it would take.
-    pub writes: u32,
-    /// The first request, with its prediction. It is there too where it would change nothing.
-    pub first: Option<PreparedWrite>,
-    /// Why it wouldn't go on.
-    pub stopped: Option<String>,
-}
-
-/// Rehearses a pass. What can't be predicted ends the rehearsal of that child.
+/// Rehearses a pass for this snapshot. A write that can't be predicted ends the rehearsal of its child.
 ///
 /// # Errors
 /// When the Workload can't be written as intents.
-pub fn rehearse(seen: &Snapshot, schemas: &Schemas, now: Timestamp) -> Result<Rehearsal, IntentError> {
-    let mut children: BTreeMap<ChildKind, Rehearsed> = BTreeMap::new();
-    for child in ChildKind::ALL.into_iter().filter(|child| seen.own(*child).is_some()) {
-        children.insert(child, Rehearsed::default());
-    }
-    // What would change nothing is sent as well, so that there is a first write for the server to try.
+pub fn rehearse(seen: &Snapshot, schemas: &Schemas, now: Timestamp) -> Result<Pass, IntentError> {
+    let mut pass = Pass::new(seen.clone());
+    pass.rehearsed.extend(seen.own_children().map(|child| (child, Rehearsed::default())));
+    // Writes that change nothing are sent as well, so that the server can try a first write.
     let mut course = Course::new(seen.clone(), BTreeSet::new(), true);
     loop {
         let write = match course.next(schemas, now) {
@@ -61,32 +32,32 @@ pub fn rehearse(seen: &Snapshot, schemas: &Schemas, now: Timestamp) -> Result<Re
                 course.planned(plan(course.seen(), course.held_back())?);
                 continue;
             }
-            // What was seen is taken for what is there.
+            // The snapshot stands for the server.
             Next::Read(_) => continue,
             Next::Done => break,
         };
         let Some(step) = course.step_under_way() else { continue };
-        let (child, releases) = (step.child(), step.releases(course.seen()));
-        let response = children.entry(child).or_default().play(write, releases, course.seen().child(child));
+        let rehearsed = pass.rehearsed.entry(step.child()).or_default();
+        let response = rehearsed.play(write, step, course.seen());
         course.responded(schemas, response);
     }
-    let refused = course.finish().refused;
-    for refusal in &refused {
+    pass.refused = course.finish().refused;
+    for refusal in &pass.refused {
         let alone = Rehearsed { stopped: Some(refusal.message.clone()), ..Rehearsed::default() };
-        children.insert(refusal.child, alone);
+        pass.rehearsed.insert(refusal.child, alone);
     }
-    Ok(Rehearsal { children, refused })
+    Ok(pass)
 }
 
 impl Rehearsed {
-    /// Does a write to the live object, or to none; returns the response that its prediction makes likely.
+    /// Does a write; returns the response that its prediction makes likely.
     fn play(
         &mut self,
         write: PreparedWrite,
-        releases: Vec<Takeover>,
-        live: Option<&LiveObject>,
+        step: &Step,
+        seen: &Snapshot,
     ) -> Result<Option<LiveObject>, ApiError> {
-        let prediction = write.prediction.clone();
+        let (prediction, live) = (write.prediction.clone(), seen.child(step.child()));
         self.first.get_or_insert(write);
         match prediction {
             Ok(Prediction::NoOp) => Ok(live.cloned()),
@@ -101,10 +72,7 @@ impl Rehearsed {
             Ok(Prediction::Stored(stored)) => {
                 self.action = self.action_of(live, stored.changed);
                 self.writes += 1;
-                let mut effects = stored.effects.clone();
-                effects.takeovers.extend(releases);
-                effects.takeovers.retain(|takeover| !is_end_of_handover(takeover));
-                self.effects.add(effects);
+                self.effects.add(step.effects(seen, stored.effects.clone(), None));
                 let returned = stored.returned(live).map_err(kube::Error::SerdeError);
                 returned.map(Some).map_err(ApiError::Client)
             }

@@ -83,7 +83,7 @@ pub(crate) struct Digests {
     children: [u64; ChildKind::ALL.len()],
     autoscalers: u64,
     /// Of the Deployment's status, once it describes the current generation. It is the only status that is read, only for reports.
-    status: u64,
+    pub(crate) status: u64,
 }
 
 impl Digests {

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub(crate) use self::{
     crd::{CrdProblem, Judgement, LAG, WorkloadCrd},
     families::Digests,
-    watches::{Inputs, PAGE, Scope, Stores, Streams, watch, workloads_in},
+    watches::{PAGE, Scope, Stores, Streams, watch, workloads_in},
     workloads::{Taken, WatchedWorkload},
 };
 

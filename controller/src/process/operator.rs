@@ -33,11 +33,7 @@ use crate::{
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
     observe::{CrdProblem, Scope, Stores, Streams, WorkloadCrd, watch},
-    reconcile::{
-        Context, Turns,
-        pace::{Pace, WriteRate},
-        queue::Queue,
-    },
+    reconcile::{Context, Queue, Records, Turns, WriteRate},
 };
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs
@@ -181,9 +177,9 @@ impl Operator {
         if leads {
             metrics.leads(true);
             let seen = (stores, crd);
-            let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
-            let pace = (pace, Queue::new(args.concurrency), turns);
-            let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
+            let records = Records::new(args.resync.0, WriteRate::new(args.write_rate, now()));
+            let loops = (records, Queue::new(args.concurrency), turns);
+            let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, loops));
             if let Some(report) = put_last(&suspects, &workloads, context.clone()) {
                 tasks.spawn(report.with_current_subscriber());
             }

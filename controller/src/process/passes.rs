@@ -1,4 +1,4 @@
-//! The loop: starts a pass for each Workload when the [queue](crate::reconcile::queue::Queue) says so.
+//! The loop: starts a pass for each Workload when the [queue](crate::reconcile::Queue) says so.
 //!
 //! kube's `Controller` takes what is due by time alone, and looks at each pass that it has begun at each step. So it can't be fair to
 //! namespaces: passes that wait for their turn inside of it cost the square of their number.
@@ -23,11 +23,7 @@ use crate::{
     metrics::ReconcileOutcome,
     observe::WatchedWorkload,
     process::election::{Suspect, Suspects},
-    reconcile::{
-        Context,
-        pace::{Key, WorkloadPace},
-        reconcile,
-    },
+    reconcile::{Context, Key, reconcile},
     report::put_last_event,
 };
 
@@ -99,16 +95,16 @@ async fn pass(
     let reconciled =
         context.turns.of(key.clone(), &context.metrics, Box::pin(reconcile(workload.clone(), &context)));
     let result = suspects.during(&key, reconciled.instrument(span)).await;
-    let outcome = result.as_ref().map_or(Some(ReconcileOutcome::Failed), |passed| passed.outcome);
+    let outcome = result.as_ref().map_or(Some(ReconcileOutcome::Failed), |requeue| requeue.outcome);
     if let Some(outcome) = outcome {
         context.metrics.reconciled(outcome, begun.elapsed());
     }
     let next = match result {
-        Ok(passed) => passed.next,
+        Ok(requeue) => requeue.after,
         Err(error) => {
             let reference = ObjectRef::from_obj(&*workload);
             warn!(workload = %reference, error = with_causes(&error), "reconcile failed; Baton retries");
-            Some(context.record(&*workload, WorkloadPace::pass_failed))
+            Some(context.record(&*workload, |record| record.pace.pass_failed()))
         }
     };
     (key, next)
@@ -127,8 +123,6 @@ pub(super) fn put_last(
         suspects.forget(&key);
         return None;
     };
-    // With a record, it is no newcomer that others let first.
-    context.record(&*workload, |_| ());
     context.queue(|queue| queue.put_last(key.clone(), now() + pause));
     Some(async move {
         let (namespace, name) = key;

@@ -1,4 +1,4 @@
-//! What all passes of the loop share: the way to the API server, the caches, and what is remembered for the sake of pace.
+//! What all passes share: the way to the API server, the caches, the queue and the records.
 
 use std::{
     collections::BTreeSet,
@@ -22,8 +22,8 @@ use tracing::warn;
 
 use super::{
     observer::CountingObserver,
-    pace::{Key, Pace, WorkloadPace},
     queue::Queue,
+    records::{Key, Record, Records},
     turn::Turns,
 };
 use crate::{
@@ -36,6 +36,7 @@ use crate::{
     lock::lock,
     metrics::Metrics,
     observe::{PAGE, Stores, WatchedWorkload, WorkloadCrd, workloads_in},
+    report::outdated_crd_event,
 };
 
 /// What every pass shares.
@@ -49,7 +50,7 @@ pub(crate) struct Context {
     reporter: Reporter,
     /// How long a request may take.
     limit: Duration,
-    pace: Mutex<Pace>,
+    records: Mutex<Records>,
     queue: Mutex<Queue>,
     /// Notified when a pass gives its slot back.
     free: Notify,
@@ -60,11 +61,14 @@ pub(crate) struct Context {
     rounds: AtomicU64,
 }
 
-/// How long to wait for a change of a child that another program is about to make, or has made already.
+/// How long to wait for a newer version of a child in the cache.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// How long a pass keeps its slot while it waits for a response.
 const SLOW: Duration = Duration::from_millis(500);
+
+/// How long a pass waits until it is known whether the CRD is complete.
+pub(super) const CRD_IS_KNOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long a pass waits until an Event is stored.
 const EVENT_WITHIN: Duration = Duration::from_secs(5);
@@ -84,7 +88,7 @@ impl Context {
         metrics: Metrics,
         clock: Clock,
         limit: Duration,
-        (pace, queue, turns): (Pace, Queue, Turns),
+        (records, queue, turns): (Records, Queue, Turns),
     ) -> Self {
         let instance = std::env::var("HOSTNAME").ok();
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
@@ -98,7 +102,7 @@ impl Context {
             reporter,
             client,
             limit,
-            pace: Mutex::new(pace),
+            records: Mutex::new(records),
             queue: Mutex::new(queue),
             free: Notify::new(),
             room: Semaphore::new(ROOM as usize),
@@ -127,8 +131,8 @@ impl Context {
         self.free.notified().await;
     }
 
-    /// The response to a request of a pass for this Workload. While there is none for long, the pass has no slot, so that others
-    /// aren't delayed by a slow webhook.
+    /// The response to a request of a pass for this Workload. A pass that waits for long gives its slot back, so that a slow webhook
+    /// doesn't delay others.
     pub(super) fn patiently<T: Send>(
         &self,
         workload: Key,
@@ -148,7 +152,8 @@ impl Context {
         }
     }
 
-    /// Waits until there is room for what a pass for this Workload reads, if that is large. It is free again when this is dropped.
+    /// Waits until there is room for what a pass for this Workload reads, if that is large. The room is free again when the permit is
+    /// dropped.
     pub(super) async fn room_for(&self, workload: &WatchedWorkload) -> Option<SemaphorePermit<'_>> {
         let size = Some(self.stores.size_of(workload)).filter(|size| *size > LARGE)?;
         let share = u32::try_from(size).unwrap_or(ROOM).min(ROOM);
@@ -156,25 +161,21 @@ impl Context {
         self.patiently(key(workload), self.room.acquire_many(share)).await.ok()
     }
 
-    /// Waits until there is something to see and something to predict with.
+    /// Waits until the caches are filled and the schemas are read.
     pub(crate) async fn ready(&self) {
         self.stores.ready().await;
         self.applier.ready().await;
     }
 
     /// What is remembered of a Workload.
-    pub(crate) fn record<T>(
-        &self,
-        workload: &impl ResourceExt,
-        with: impl FnOnce(&mut WorkloadPace) -> T,
-    ) -> T {
+    pub(crate) fn record<T>(&self, workload: &impl ResourceExt, with: impl FnOnce(&mut Record) -> T) -> T {
         let uid = workload.uid().unwrap_or_default();
-        with(lock(&self.pace).of(key(workload), &uid, now()))
+        with(lock(&self.records).of(key(workload), &uid, now()))
     }
 
-    /// The children that the last pass may have left. That of an earlier process may have ended before it wrote a status.
+    /// The children that the last pass may have left. The last pass of an earlier process may have ended before it wrote a status.
     pub(super) fn left(&self, workload: &Workload) -> BTreeSet<ChildKind> {
-        self.record(workload, |record| record.children.clone()).unwrap_or_else(|| {
+        self.record(workload, |record| record.memo.children.clone()).unwrap_or_else(|| {
             let observed = workload.status.as_ref().and_then(|status| status.observed_generation);
             let was_edited = workload.metadata.generation.is_some_and(|generation| generation > 1);
             let may_be_left = was_edited && observed != workload.metadata.generation;
@@ -184,34 +185,25 @@ impl Context {
 
     /// A Workload is gone.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
-        lock(&self.pace).forget(&(namespace.to_owned(), name.to_owned()));
+        lock(&self.records).forget(&(namespace.to_owned(), name.to_owned()));
     }
 
-    /// How long the first write of a pass has to wait that can wait.
-    pub(crate) fn write_may_wait(&self, workload: &Workload) -> Option<Duration> {
-        lock(&self.pace).write_may_wait(key(workload), &workload.uid().unwrap_or_default(), now())
-    }
-
-    /// How long a new Workload's Deployment waits for what others have beside theirs.
-    pub(crate) fn newcomers_come_first(&self, workload: &Workload) -> Option<Duration> {
-        self.record(workload, |record| record.lets_newcomers_first(now()));
-        self.newcomers_still_come_first(workload)
-    }
-
-    /// How much longer it waits, where it does.
-    pub(crate) fn newcomers_still_come_first(&self, workload: &impl ResourceExt) -> Option<Duration> {
-        let (uid, all) = (workload.uid().unwrap_or_default(), self.stores.workloads());
-        lock(&self.pace).newcomers_come_first(key(workload), &uid, all, now())
+    /// How long a pass is deferred whose next write has low priority; none where it can be sent.
+    pub(super) fn deferral(&self, workload: &Workload) -> Option<Duration> {
+        let now = now();
+        let others_are_due = self.queue(|queue| queue.has_due(now));
+        let uid = workload.uid().unwrap_or_default();
+        lock(&self.records).deferral(key(workload), &uid, others_are_due, now)
     }
 
     /// Whether passes wait for their writes.
     pub(crate) fn is_busy(&self) -> bool {
-        lock(&self.pace).rate.is_busy(now())
+        lock(&self.records).rate.is_busy(now())
     }
 
     /// Waits for the moment of the next write.
     pub(crate) async fn write_comes(&self) {
-        let wait = lock(&self.pace).rate.take(now());
+        let wait = lock(&self.records).rate.take(now());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
@@ -226,17 +218,31 @@ impl Context {
         self.patiently(workload, self.applier.send(request, DryRun::No)).await
     }
 
-    /// An Event that is lost is lost; the status says the same.
+    /// Writes an Event. One that can't be written is logged; the status reports the same.
     pub(crate) async fn publish(&self, workload: &impl ResourceExt<DynamicType = ()>, event: &Event) {
         let reference = workload.object_ref(&());
-        // One that is kept would look through all Events of the last minutes each time, to count those that come again. Ours tell
-        // of changes, and rarely do.
         self.write_comes().await;
+        // A shared Recorder would deduplicate by scanning its cache; our Events rarely repeat.
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
         let published = bounded(self.limit.min(EVENT_WITHIN), recorder.publish(event, &reference));
         if let Err(error) = self.patiently(key(workload), published).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }
+    }
+
+    /// Whether the API server returns the Workload as its author wrote it. If not, neither its status nor its children may be written: any
+    /// write would store it without what the CRD lacks. An Event reports that once. All Workloads are reconciled again once the CRD
+    /// is complete. None if that isn't known yet: the pass ends, so that it neither keeps its slot nor keeps the operator from stopping.
+    pub(super) async fn has_complete_crd(
+        &self,
+        workload: &impl ResourceExt<DynamicType = ()>,
+    ) -> Option<bool> {
+        let verified = tokio::time::timeout(CRD_IS_KNOWN_WITHIN, self.crd.verified()).await.ok()?;
+        let is_news = self.record(workload, |record| record.memo.is_under_older_crd(verified.is_err()));
+        if let (Err(older), true) = (&verified, is_news) {
+            self.publish(workload, &outdated_crd_event(older)).await;
+        }
+        Some(verified.is_ok())
     }
 
     /// Reads a child from the API server, past every cache; absent where there is none.
@@ -248,8 +254,8 @@ impl Context {
         self.patiently(key(workload), self.applier.read(&child.target(workload))).await
     }
 
-    /// A version of a child after the one that was read: from its watch, once its controllers have seen it too; from the API
-    /// server, where the watch shows none soon.
+    /// A version of a child after the one that was read: from its watch, once its controllers have observed it; from the API server, where
+    /// the watch shows none soon.
     pub(crate) async fn newer_child(
         &self,
         workload: &Workload,
@@ -265,7 +271,7 @@ impl Context {
         self.read_child(workload, child).await
     }
 
-    /// Reads from the API server which Workload it is now; absent where it is gone.
+    /// Reads the Workload's metadata from the API server; absent where it is gone.
     pub(crate) async fn read_workload(&self, workload: &Workload) -> Result<Option<ObjectMeta>, ApiError> {
         let namespace = workload.namespace().unwrap_or_default();
         // As kube's type, metadata can't be read if an entry of `managedFields` is nested deep.

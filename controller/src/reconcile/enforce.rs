@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use baton_apply::{ApiError, DryRun, FieldPath, LiveObject, Outcome, Schemas, ownership::applied_fields};
@@ -11,8 +11,9 @@ use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
 use super::{
-    context::Context,
-    pace::{LiveIntents, Setback, WorkloadPace},
+    Context, Start,
+    fingerprint::Fingerprint,
+    records::{LiveIntents, Setback},
 };
 use crate::{
     FIELD_MANAGER,
@@ -20,43 +21,52 @@ use crate::{
     clock::now,
     decide::{
         child::ChildKind,
-        course::{ChildResult, Course, Ended, LiveIntent, Next, Read, Turn, WHOLE_OBJECT},
+        course::{Course, EndedWrite, LiveIntent, Next, Priority, Read, WHOLE_OBJECT},
         intent::IntentError,
+        pass::{ChildResult, Pass},
         plan::plan,
         snapshot::Snapshot,
     },
     metrics::ApplyOutcome,
-    observe::Digests,
-    report::{Done, Pass, Unreported},
 };
 
-/// How an enforcement ended.
-pub(super) enum Enforced {
-    /// The pass went as far as it could.
-    Passed(Box<Pass>),
-    /// Others come first: its turn is in this time.
-    PutOff(Duration),
-}
-
-/// Brings the children to what the spec says, as far as one pass that `begun` then can. `always_send` applies also what would
-/// change nothing. `around` says afterwards what the pass has read in the end.
-pub(super) async fn enforce(
+/// The course of a pass, with what is remembered of earlier ones.
+pub(super) fn course(
     seen: Snapshot,
-    around: &mut Digests,
-    begun: Instant,
-    always_send: bool,
+    start: &Start<'_>,
+    fingerprint: &Fingerprint,
     context: &Context,
-) -> Result<Enforced, IntentError> {
+) -> Course {
     let workload = seen.workload.clone();
     let generation = workload.metadata.generation.unwrap_or_default();
-    let (failed, held_back) = context.record(&*workload, |record| record.held_back(generation, begun));
-    // Before the schemas, whose change begins another round: what was found with the earlier ones doesn't count in it.
-    let round = context.rounds();
-    let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, round, context) };
+    let held_back = context.record(&*workload, |record| record.pace.held_back(generation, start.at));
+    let known = if start.is_resync { BTreeMap::new() } else { known_to_be_live(&seen, fingerprint, context) };
     let left = context.left(&workload);
-    let course = Course::new(seen, held_back, always_send);
-    let mut course = course.knowing(known).after_pass(left);
-    let (mut has_written, mut put_off) = (false, None);
+    Course::new(seen, held_back, start.is_resync).knowing(known).after_pass(left)
+}
+
+/// The intents that an earlier pass has found to change nothing of the children as they are.
+fn known_to_be_live(
+    seen: &Snapshot,
+    fingerprint: &Fingerprint,
+    context: &Context,
+) -> BTreeMap<ChildKind, LiveIntent> {
+    let known = context.record(&*seen.workload, |record| record.memo.live.clone());
+    let of = |child| {
+        let intent = known.of(fingerprint.round, child, fingerprint.around.child(child))?;
+        Some((child, LiveIntent { intent, revision: seen.child(child)?.revision() }))
+    };
+    ChildKind::ALL.into_iter().filter_map(of).collect()
+}
+
+/// Brings the children to what the spec says, as far as one pass can.
+pub(super) async fn enforce(
+    mut course: Course,
+    start: &Start<'_>,
+    fingerprint: &mut Fingerprint,
+    context: &Context,
+) -> Result<Pass, IntentError> {
+    let (workload, mut deferred) = (course.seen().workload.clone(), None);
     loop {
         let schemas = context.applier.schemas();
         match course.next(&schemas, context.clock.timestamp()) {
@@ -64,72 +74,72 @@ pub(super) async fn enforce(
                 read_past_caches(&mut course, read, context).await;
                 match read {
                     Read::Workload => {}
-                    Read::Child(child) | Read::Newer(child) => see(child, &course, around, context),
-                    Read::Autoscalers => around.put_autoscalers(&course.seen().autoscalers),
+                    Read::Child(child) | Read::Newer(child) => note(child, &course, fingerprint, context),
+                    Read::Autoscalers => fingerprint.around.put_autoscalers(&course.seen().autoscalers),
                 }
             }
             Next::Plan => {
                 let plan = plan(course.seen(), course.held_back())?;
                 course.planned(plan);
             }
-            Next::Send { write, turn } => {
-                put_off = match turn {
-                    Turn::Next => None,
-                    Turn::AfterNewcomers => context.newcomers_come_first(&workload),
-                    Turn::Last if has_written => None,
-                    Turn::Last => context.write_may_wait(&workload),
-                };
-                if put_off.is_some() {
+            Next::Send { write, priority } => {
+                if priority == Priority::Low {
+                    deferred = context.deferral(&workload);
+                }
+                if deferred.is_some() {
                     break;
                 }
-                has_written = true;
                 let response = context.send(&write.request).await;
                 if let Some(child) = respond(&mut course, &schemas, response, context) {
-                    see(child, &course, around, context);
+                    note(child, &course, fingerprint, context);
                 }
             }
             Next::Done => break,
         }
     }
-    let finished = course.finish();
-    for child in &finished.skipped {
+    Ok(finish(course, deferred, start, fingerprint, context))
+}
+
+/// Records what the pass has done, and adds what is known of the children that it didn't write.
+fn finish(
+    course: Course,
+    deferred: Option<Duration>,
+    start: &Start<'_>,
+    fingerprint: &Fingerprint,
+    context: &Context,
+) -> Pass {
+    let found = course.live_intents().iter();
+    let found = found.map(|(child, live)| (*child, fingerprint.around.child(*child), live.intent));
+    let live = LiveIntents::new(fingerprint.round, found);
+    let mut pass = course.finish();
+    pass.deferred = deferred;
+    for child in &pass.skipped {
         context.metrics.applied(*child, ApplyOutcome::Skipped);
     }
     let now = now();
-    let live = finished.live.iter().map(|(child, live)| (*child, around.child(*child), live.intent));
-    let live = LiveIntents::new(round, live);
-    let news = Unreported { milestones: finished.milestones, takeovers: finished.takeovers };
-    let contested = context.record(&*workload, |record| {
-        record.live = live;
-        record.children = Some(finished.seen.own_children().collect());
-        record.passed(&finished.results, &finished.refused, generation, begun, now);
-        record.unreported.add(news);
-        for (child, result) in &finished.results {
-            if record.contention.is_about(child) && result.is_written() {
-                let set = fields_of(finished.seen.own(*child));
-                record.contention.retain(child, |path| set.contains(path));
+    let workload = pass.seen.workload.clone();
+    let generation = workload.metadata.generation.unwrap_or_default();
+    context.record(&*workload, |record| {
+        record.memo.live = live;
+        record.memo.children = Some(pass.seen.own_children().collect());
+        record.outbox.add(std::mem::take(&mut pass.outbox));
+        let setbacks = record.pace.backoff.held_back(generation, start.at);
+        record.pace.passed(&pass, start.at, now);
+        for (child, result) in &pass.results {
+            if record.pace.contention.is_about(child) && result.is_written() {
+                let set = fields_of(pass.seen.own(*child));
+                record.pace.contention.retain(child, |path| set.contains(path));
             }
         }
-        record.contention.contested(now)
-    });
-    if let Some(wait) = put_off {
-        return Ok(Enforced::PutOff(wait));
-    }
-    let (mut results, mut refused) = (finished.results, finished.refused);
-    for (child, setback) in failed {
-        match setback {
-            Setback::Result(result) => drop(results.entry(child).or_insert(result)),
-            Setback::Refusal(refusal) => refused.push(refusal),
+        pass.contested = record.pace.contention.contested(now);
+        for (child, setback) in setbacks {
+            match setback {
+                Setback::Result(result) => drop(pass.results.entry(child).or_insert(result)),
+                Setback::Refusal(refusal) => pass.refused.push(refusal),
+            }
         }
-    }
-    let pass = Pass {
-        seen: finished.seen,
-        refused,
-        unreported: Unreported::default(),
-        settled: finished.settled,
-        done: Done::Enforced { results, contested },
-    };
-    Ok(Enforced::Passed(pass.into()))
+    });
+    pass
 }
 
 /// The fields that Baton sets of a child that is as the spec says, and the child itself; none where the spec asks for no child.
@@ -142,25 +152,10 @@ fn fields_of(child: Option<&LiveObject>) -> HashSet<FieldPath> {
     fields
 }
 
-/// The intents of which an earlier pass has found that they would change nothing of the children as they are.
-fn known_to_be_live(
-    seen: &Snapshot,
-    around: &Digests,
-    round: u64,
-    context: &Context,
-) -> BTreeMap<ChildKind, LiveIntent> {
-    let known = context.record(&*seen.workload, |record| record.live.clone());
-    let of = |child| {
-        let intent = known.of(round, child, around.child(child))?;
-        Some((child, LiveIntent { intent, revision: seen.child(child)?.revision() }))
-    };
-    ChildKind::ALL.into_iter().filter_map(of).collect()
-}
-
-/// Notes a child as the pass has just come to know it.
-fn see(child: ChildKind, course: &Course, around: &mut Digests, context: &Context) {
+/// Notes the newest version of a child in the fingerprint and the caches.
+fn note(child: ChildKind, course: &Course, fingerprint: &mut Fingerprint, context: &Context) {
     let seen = course.seen();
-    context.stores.take_child(&seen.workload, child, seen.child(child), around);
+    context.stores.take_child(&seen.workload, child, seen.child(child), &mut fingerprint.around);
 }
 
 async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {
@@ -187,7 +182,7 @@ async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {
     }
 }
 
-/// Takes in a response; returns the child that it shows.
+/// Takes in a response, with logs and metrics; returns the child that it shows.
 fn respond(
     course: &mut Course,
     schemas: &Schemas,
@@ -195,7 +190,7 @@ fn respond(
     context: &Context,
 ) -> Option<ChildKind> {
     let ended = course.responded(schemas, response)?;
-    let Ended { step, write, outcome, takeovers, corrections, result } = ended;
+    let EndedWrite { step, write, outcome, takeovers, corrections, result } = ended;
     let (child, what, workload) = (step.child(), step.describe(), course.seen().workload.clone());
     let (name, namespace) = (workload.name_any(), workload.namespace());
     context.applier.note(&write, DryRun::No, &outcome);
@@ -217,8 +212,9 @@ fn respond(
         context.metrics.took_over(child, &takeover.manager, 1);
     }
     let generation = workload.metadata.generation.unwrap_or_default();
-    let corrected = |record: &mut WorkloadPace| record.corrected(child, generation, corrections, now());
-    if context.record(&*workload, corrected) {
+    let is_contested =
+        context.record(&*workload, |record| record.pace.corrected(child, generation, corrections, now()));
+    if is_contested {
         course.hold_back(child);
     }
     matches!(outcome, Outcome::Stored { .. } | Outcome::Deleted(_)).then_some(child)

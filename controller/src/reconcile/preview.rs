@@ -1,27 +1,26 @@
 //! The modes `Preview` and `Paused`: what a pass would do, without doing it.
 //!
-//! The pass is rehearsed with its own predictions, and the first write of each child is tried on the API server, which stores
-//! nothing.
+//! The pass is rehearsed with its own predictions, and the server gets the first write of each child as a dry run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use baton_apply::{Comparison, DryRun, LiveObject, Outcome, PreparedWrite};
 use baton_crd::DryRunResult;
 
-use super::context::{Context, key};
+use super::{Context, context::key};
 use crate::{
     causes::{why_refused, with_causes},
     decide::{
         child::ChildKind,
         course::out_of_sight,
         intent::IntentError,
-        rehearsal::{Rehearsal, Rehearsed, rehearse},
+        pass::{Pass, Rehearsed},
+        rehearsal::rehearse,
         snapshot::Snapshot,
     },
-    report::{Done, Pass, Tried},
 };
 
-/// How often an object may change between being seen and being tried, before the next pass goes on.
+/// How often an object may change between being read and its dry run, before the rest is left to the next pass.
 const MOST_READS: usize = 3;
 
 /// What one pass would do.
@@ -31,48 +30,43 @@ pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pas
     let mut reads = 0;
     loop {
         for child in to_read {
-            // A child that can't be read is planned as it was seen; the dry run shows whether that holds.
+            // A child that can't be read is planned as it was; the dry run shows whether that holds.
             if let Ok(live) = context.read_child(&seen.workload, child).await {
                 seen.put(child, live);
             }
         }
         reads += 1;
         let schemas = context.applier.schemas();
-        let Rehearsal { children, refused } = rehearse(&seen, &schemas, context.clock.timestamp())?;
-        let (mut plan, mut stale) = (BTreeMap::new(), BTreeSet::new());
-        for (child, rehearsed) in children {
-            match try_out(&seen, rehearsed, context).await {
-                Some(tried) => {
-                    plan.insert(child, tried);
-                }
-                None => {
-                    stale.insert(child);
-                }
+        let mut pass = rehearse(&seen, &schemas, context.clock.timestamp())?;
+        let mut stale = BTreeSet::new();
+        for (child, rehearsed) in &mut pass.rehearsed {
+            if !try_out(&seen, rehearsed, context).await {
+                stale.insert(*child);
             }
         }
-        let settled = stale.is_empty();
-        if settled || reads == MOST_READS {
-            return Ok(Pass { refused, settled, done: Done::Previewed(plan), ..Pass::of_nothing(seen) });
+        pass.rehearsed.retain(|child, _| !stale.contains(child));
+        pass.settled = stale.is_empty();
+        if pass.settled || reads == MOST_READS {
+            return Ok(pass);
         }
         to_read = stale;
     }
 }
 
-/// Has the API server try the first write of a child; `None` where the object isn't what was seen any more.
-async fn try_out(seen: &Snapshot, rehearsed: Rehearsed, context: &Context) -> Option<Tried> {
-    let Some(write) = &rehearsed.first else {
-        return Some(Tried { rehearsed, dry_run: DryRunResult::NotRun, message: None });
-    };
+/// Sends the first write of a child as a dry run. Returns whether the server has the object that was read.
+async fn try_out(seen: &Snapshot, rehearsed: &mut Rehearsed, context: &Context) -> bool {
+    let Some(write) = &rehearsed.first else { return true };
     let live = ChildKind::of(&write.request.target).and_then(|child| seen.child(child));
     context.write_comes().await;
     let trial = context.applier.perform(write, live, DryRun::Yes);
     let outcome = context.patiently(key(&*seen.workload), trial).await;
-    let (dry_run, message) = comparison(write, live, &outcome)?;
-    Some(Tried { rehearsed, dry_run, message })
+    let Some((dry_run, message)) = compare(write, live, &outcome) else { return false };
+    (rehearsed.dry_run, rehearsed.message) = (dry_run, message);
+    true
 }
 
-/// What the API server said about a dry run; `None` where it found another object.
-fn comparison(
+/// How the server's response to a dry run compares with the prediction; `None` where the server has another object.
+fn compare(
     write: &PreparedWrite,
     live: Option<&LiveObject>,
     outcome: &Outcome,

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::pace::Key;
+use super::records::Key;
 
 /// How many passes there may be for each slot, with those that wait for a slow response. Beyond that, each namespace may have one.
 const WITH_SLOW: usize = 4;
@@ -23,7 +23,7 @@ const LAST_WAITS_FOR: Duration = Duration::from_mins(1);
 
 /// The Workloads that are due, will be, or are being reconciled.
 #[derive(Debug)]
-pub struct Queue {
+pub(crate) struct Queue {
     slots: usize,
     places: HashMap<Arc<Key>, Place>,
     /// Those that are due later, by time.
@@ -67,7 +67,7 @@ struct Last {
 
 impl Queue {
     /// Empty, for so many passes at the same time.
-    pub fn new(slots: NonZeroU16) -> Self {
+    pub(crate) fn new(slots: NonZeroU16) -> Self {
         Self {
             slots: usize::from(slots.get()),
             places: HashMap::new(),
@@ -81,12 +81,12 @@ impl Queue {
     }
 
     /// Puts a Workload last for its next pass: after all others that are due, and not before this moment.
-    pub fn put_last(&mut self, key: Key, not_before: Instant) {
+    pub(crate) fn put_last(&mut self, key: Key, not_before: Instant) {
         self.last = Some(Last { key, not_before });
     }
 
     /// A Workload is due at this moment, or earlier if it was already.
-    pub fn add(&mut self, key: Arc<Key>, at: Instant) {
+    pub(crate) fn add(&mut self, key: Arc<Key>, at: Instant) {
         match self.places.entry(key) {
             Entry::Vacant(entry) => {
                 self.later.insert((at, entry.key().clone()));
@@ -108,7 +108,7 @@ impl Queue {
     }
 
     /// The next Workload, whose pass begins now; none while nothing is due, or there is no slot.
-    pub fn next(&mut self, now: Instant) -> Option<Arc<Key>> {
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Arc<Key>> {
         self.collect(now);
         if !self.has_slot() {
             return None;
@@ -131,8 +131,13 @@ impl Queue {
         self.next_last(now)
     }
 
+    /// Whether a Workload is due that has no pass yet.
+    pub(crate) fn has_due(&self, now: Instant) -> bool {
+        !self.turns.is_empty() || self.later.first().is_some_and(|(at, _)| *at <= now)
+    }
+
     /// When [`next`](Self::next) may return another, if nothing is added and no pass ends before.
-    pub fn wake(&self) -> Option<Instant> {
+    pub(crate) fn wake(&self) -> Option<Instant> {
         let later = self.later.first().map(|(at, _)| *at);
         let last = self.last.as_ref().filter(|last| matches!(self.places.get(&last.key), Some(Place::Due)));
         // It is looked for when a pass ends, too.
@@ -142,7 +147,7 @@ impl Queue {
     }
 
     /// A request of this pass gets no response for long: it gives its slot back.
-    pub fn slows_down(&mut self, key: &Key) {
+    pub(crate) fn slows_down(&mut self, key: &Key) {
         if let Some(Place::Running { slow: slow @ false, .. }) = self.places.get_mut(key) {
             *slow = true;
             self.count(&key.0, |passes| passes.slow += 1);
@@ -150,7 +155,7 @@ impl Queue {
     }
 
     /// The response is there.
-    pub fn goes_on(&mut self, key: &Key) {
+    pub(crate) fn goes_on(&mut self, key: &Key) {
         if let Some(Place::Running { slow: slow @ true, .. }) = self.places.get_mut(key) {
             *slow = false;
             self.count(&key.0, |passes| passes.slow -= 1);
@@ -158,7 +163,7 @@ impl Queue {
     }
 
     /// A pass has ended; the Workload is due again then, if it is.
-    pub fn ended(&mut self, key: &Arc<Key>, next: Option<Instant>) {
+    pub(crate) fn ended(&mut self, key: &Arc<Key>, next: Option<Instant>) {
         let Some(Place::Running { slow, again }) = self.places.remove(key) else { return };
         self.count(&key.0, |passes| {
             passes.running -= 1;

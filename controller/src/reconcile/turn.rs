@@ -13,7 +13,7 @@ use std::{
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::pace::Key;
+use super::records::Key;
 use crate::{clock::now, lock::lock, metrics::Metrics};
 
 /// A turn that is logged and counted.

@@ -9,11 +9,12 @@ use k8s_openapi::{
 };
 use kube::Resource;
 
-use super::{Pass, Unreadable, limits, planned::summary};
+use super::{Unreadable, limits, planned::summary};
 use crate::{
     cut::few,
     decide::{
         child::{ChildKind, deployment_status},
+        pass::Pass,
         snapshot::Snapshot,
     },
 };
@@ -53,37 +54,18 @@ pub(super) fn conditions(
         && children.iter().all(|child| child.state == ChildState::Applied || is_going(child));
 
     let is_suspended = ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::Suspended);
-    let progress = progress(pass, &applied, &rollout, ownership);
-    let mut drafts = vec![ready(&rollout, all_applied, is_suspended), applied];
-    if let Some(before) = still_ready(&rollout, all_applied, previous, generation) {
-        let reason = if is_suspended { "Suspended" } else { "Available" };
-        drafts[0] = ConditionDraft::new(condition::READY, true, reason, before.message.clone());
-    }
+    let before = previous.iter().find(|before| all_applied && rollout.keeps(before, generation));
+    let ready = ready(&rollout, all_applied, is_suspended, before);
+    let progress = progress(pass, &applied, rollout, ownership);
+    let mut drafts = vec![ready, applied];
     drafts.extend(progress);
-    let number = pass.seen.workload.spec.replicas;
-    drafts.extend(ownership.into_iter().flat_map(|ownership| handover(ownership, number)));
+    let count = pass.seen.workload.spec.replicas;
+    drafts.extend(ownership.into_iter().flat_map(|ownership| handover(ownership, count)));
     drafts.extend(contested(pass));
     drafts.into_iter().map(|draft| dated(draft, generation, previous, now)).collect()
 }
 
-/// A Deployment that was ready stays so until its controller has seen a change that isn't the Workload's, such as another replica
-/// count from the autoscaler.
-fn still_ready<'a>(
-    rollout: &Rollout,
-    applied: bool,
-    previous: &'a [Condition],
-    generation: Option<i64>,
-) -> Option<&'a Condition> {
-    let unseen = applied && matches!(rollout, Rollout::Unseen);
-    let was_ready = |before: &&Condition| {
-        before.type_ == condition::READY
-            && before.status == "True"
-            && before.observed_generation == generation
-    };
-    previous.iter().find(was_ready).filter(|_| unseen)
-}
-
-/// The conditions of a Workload whose spec Baton can't go by. Those about its handover stay.
+/// The conditions of a Workload whose spec can't be used. Those about its handover stay.
 pub(super) fn unreadable(
     problem: &Unreadable,
     generation: Option<i64>,
@@ -128,7 +110,7 @@ pub(super) fn seconds(now: Timestamp) -> Time {
     Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }
 
-/// Why a child isn't applied that Baton still works on.
+/// The reason of conditions while Baton still works on a child.
 const PENDING: &str = "Pending";
 
 /// Whether a child that the spec no longer asks for is certain to go.
@@ -179,50 +161,85 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
     ConditionDraft::new(condition::APPLIED, true, "Applied", message)
 }
 
-/// How far the Deployment's rollout is.
-enum Rollout {
-    Missing,
-    /// The Deployment controller hasn't seen the latest spec.
-    Unseen,
-    Stuck(String),
-    /// Pods can't be created: why, such as a quota.
-    Short(String),
-    Underway {
-        updated: i32,
-        wanted: i32,
-        available: i32,
-        enough: bool,
-    },
-    Complete {
-        available: i32,
-        enough: bool,
-    },
+/// A reason and a message.
+type Why = (&'static str, String);
+
+/// The Deployment's rollout, as the conditions show it.
+struct Rollout {
+    /// Whether the Deployment controller hasn't observed the latest spec.
+    is_unseen: bool,
+    /// Whether enough pods are available.
+    is_ready: bool,
+    /// Why they are, or aren't.
+    ready: Why,
+    /// The condition about what is under way or stalled, with its reason and message; none at rest.
+    progress: Option<(&'static str, Why)>,
 }
 
 impl Rollout {
+    /// | the Deployment | `Ready` | progress |
+    /// | --- | --- | --- |
+    /// | is missing | False `RollingOut` | |
+    /// | has an unobserved spec | False `RollingOut` | Reconciling `RollingOut` |
+    /// | can't progress | False `Stuck` | Stalled `Stuck` |
+    /// | can't create pods, by a quota, say | False `ReplicaFailure` | Reconciling `ReplicaFailure` |
+    /// | has too few pods | False `RollingOut` | Reconciling `RollingOut` |
+    /// | has enough pods, all of them updated, not all available | True `Available` | Reconciling `RollingOut` |
+    /// | is complete | True `Available` | |
     fn of(seen: &Snapshot) -> Self {
-        let Some(live) = seen.own(ChildKind::Deployment) else { return Self::Missing };
+        let not_ready = |progress, why: Why| Self {
+            is_unseen: false,
+            is_ready: false,
+            ready: why.clone(),
+            progress: Some((progress, why)),
+        };
+        let unseen = || {
+            let why = "the Deployment controller has not seen the latest spec yet".to_owned();
+            Self { is_unseen: true, ..not_ready(condition::RECONCILING, ("RollingOut", why)) }
+        };
+        let Some(live) = seen.own(ChildKind::Deployment) else {
+            return Self { progress: None, ..unseen() };
+        };
         let status = deployment_status(live);
         if status.observed_generation < live.meta().generation {
-            return Self::Unseen;
+            return unseen();
         }
         let condition = |type_, is| message_of(&status, type_, is);
         if let Some(stuck) = condition("Progressing", "False") {
-            return Self::Stuck(stuck);
+            return not_ready(condition::STALLED, ("Stuck", stuck));
+        }
+        let enough = condition("Available", "True").is_some();
+        if let Some(failure) = condition("ReplicaFailure", "True").filter(|_| !enough) {
+            return not_ready(condition::RECONCILING, ("ReplicaFailure", failure));
         }
         let wanted = seen.replicas().map_or(1, |replicas| replicas.count);
         let [replicas, updated, available] =
             [status.replicas, status.updated_replicas, status.available_replicas]
                 .map(Option::unwrap_or_default);
-        let enough = condition("Available", "True").is_some();
-        if let Some(failure) = condition("ReplicaFailure", "True").filter(|_| !enough) {
-            return Self::Short(failure);
-        }
-        if updated == wanted && replicas == updated && available == updated {
-            Self::Complete { available, enough }
-        } else {
-            Self::Underway { updated, wanted, available, enough: enough && replicas == updated }
-        }
+        let is_complete = updated == wanted && replicas == updated && available == updated;
+        let is_ready = enough && replicas == updated;
+        let too_few = || format!("not enough of the {wanted} pods are available yet");
+        let (ready, progress) = match (is_ready, is_complete) {
+            (true, true) => (format!("all {available} pods are available"), None),
+            (true, false) => (format!("{available} of {wanted} pods are available, enough"), Some(())),
+            (false, _) => (too_few(), Some(())),
+        };
+        let progress = progress.map(|()| {
+            let updated = || format!("{updated} of {wanted} pods are updated, {available} are available");
+            let message = if is_complete { too_few() } else { updated() };
+            (condition::RECONCILING, ("RollingOut", message))
+        });
+        let reason = if is_ready { "Available" } else { "RollingOut" };
+        Self { is_unseen: false, is_ready, ready: (reason, ready), progress }
+    }
+
+    /// Whether a Workload that was ready stays so: until the Deployment controller has observed a change that isn't the Workload's, such
+    /// as another replica count from the autoscaler.
+    fn keeps(&self, before: &Condition, generation: Option<i64>) -> bool {
+        self.is_unseen
+            && before.type_ == condition::READY
+            && before.status == "True"
+            && before.observed_generation == generation
     }
 }
 
@@ -233,26 +250,16 @@ fn message_of(deployment: &DeploymentStatus, type_: &str, status: &str) -> Optio
     Some(condition.message.clone().unwrap_or_default())
 }
 
-const UNSEEN: &str = "the Deployment controller has not seen the latest spec yet";
-
-fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
-    let (status, reason, message) = match rollout {
-        _ if !applied => (false, "NotApplied", "not every child is as the spec says; see Applied".to_owned()),
-        Rollout::Missing | Rollout::Unseen => (false, "RollingOut", UNSEEN.to_owned()),
-        Rollout::Stuck(message) => (false, "Stuck", message.clone()),
-        Rollout::Short(message) => (false, "ReplicaFailure", message.clone()),
-        Rollout::Complete { enough: true, .. } | Rollout::Underway { enough: true, .. } if suspended => {
-            (true, "Suspended", "no pods are to run until spec.suspend is unset".to_owned())
+/// `Ready`. `before` is the condition that stays.
+fn ready(rollout: &Rollout, applied: bool, suspended: bool, before: Option<&Condition>) -> ConditionDraft {
+    let (reason, message) = &rollout.ready;
+    let (status, reason, message) = match before {
+        Some(before) => (true, if suspended { "Suspended" } else { "Available" }, before.message.as_str()),
+        None if !applied => (false, "NotApplied", "not every child is as the spec says; see Applied"),
+        None if suspended && rollout.is_ready => {
+            (true, "Suspended", "no pods are to run until spec.suspend is unset")
         }
-        Rollout::Complete { available, enough: true } => {
-            (true, "Available", format!("all {available} pods are available"))
-        }
-        Rollout::Underway { wanted, available, enough: true, .. } => {
-            (true, "Available", format!("{available} of {wanted} pods are available, enough"))
-        }
-        Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => {
-            (false, "RollingOut", format!("not enough of the {wanted} pods are available yet"))
-        }
+        None => (rollout.is_ready, *reason, message.as_str()),
     };
     ConditionDraft::new(condition::READY, status, reason, message)
 }
@@ -261,34 +268,21 @@ fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
 fn progress(
     pass: &Pass,
     applied: &ConditionDraft,
-    rollout: &Rollout,
+    rollout: Rollout,
     ownership: Option<&ReplicaOwnership>,
 ) -> Option<ConditionDraft> {
-    let is_applied = applied.status == "True";
-    let is_taken_back =
-        is_applied && ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::TakingBack);
-    let (type_, reason, message) = match rollout {
-        _ if applied.status == "False" => {
-            let goes_on = applied.reason == PENDING || !pass.is_conclusive();
-            let type_ = if goes_on { condition::RECONCILING } else { condition::STALLED };
-            (type_, applied.reason, applied.message.clone())
-        }
-        _ if !pass.is_conclusive() => (condition::RECONCILING, PENDING, UNFINISHED.to_owned()),
-        Rollout::Stuck(message) => (condition::STALLED, "Stuck", message.clone()),
-        Rollout::Short(message) => (condition::RECONCILING, "ReplicaFailure", message.clone()),
-        Rollout::Unseen => (condition::RECONCILING, "RollingOut", UNSEEN.to_owned()),
-        Rollout::Underway { updated, wanted, available, .. } => {
-            let message = format!("{updated} of {wanted} pods are updated, {available} are available");
-            (condition::RECONCILING, "RollingOut", message)
-        }
-        Rollout::Complete { available, enough: false } => {
-            let message = format!("not enough of the {available} pods are available yet");
-            (condition::RECONCILING, "RollingOut", message)
-        }
-        _ if is_taken_back => {
-            (condition::RECONCILING, "TakingBack", "Baton takes spec.replicas back".to_owned())
-        }
-        Rollout::Missing | Rollout::Complete { .. } => return None,
+    let is_taken_back = applied.status == "True"
+        && ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::TakingBack);
+    let (type_, (reason, message)) = if applied.status == "False" {
+        let goes_on = applied.reason == PENDING || !pass.is_conclusive();
+        let type_ = if goes_on { condition::RECONCILING } else { condition::STALLED };
+        (type_, (applied.reason, applied.message.clone()))
+    } else if !pass.is_conclusive() {
+        (condition::RECONCILING, (PENDING, UNFINISHED.to_owned()))
+    } else {
+        let taking_back =
+            || (condition::RECONCILING, ("TakingBack", "Baton takes spec.replicas back".to_owned()));
+        rollout.progress.or_else(|| is_taken_back.then(taking_back))?
     };
     Some(ConditionDraft::new(type_, true, reason, message))
 }
@@ -305,7 +299,7 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
              {pause:?} before each correction"
         )
     };
-    let contested = pass.contested();
+    let contested = &pass.contested;
     if contested.is_empty() {
         return None;
     }
@@ -318,35 +312,30 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
 
 /// With autoscaling, `HandedOver` says whether the autoscaler owns the replica count. Unusual phases have a condition of their own,
 /// which disappears with its cause.
-fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionDraft> {
+fn handover(ownership: &ReplicaOwnership, count: Option<i32>) -> Vec<ConditionDraft> {
     let ReplicaOwnership { owner, value, waiting_for, .. } = ownership;
-    let idle = number.filter(|number| number != value);
-    let idle = idle.map_or_else(String::new, |number| {
-        format!("; the Workload's spec.replicas ({number}) has no effect meanwhile")
+    let idle = count.filter(|count| count != value);
+    let idle = idle.map_or_else(String::new, |count| {
+        format!("; the Workload's spec.replicas ({count}) has no effect meanwhile")
     });
-    let waiting = waiting_for.as_deref().unwrap_or("nothing");
-    let held = format!("{owner} owns spec.replicas ({value}); waiting for {waiting}{idle}");
-    let not_yet = |reason, unusual| {
-        let mut drafts = vec![ConditionDraft::new(condition::HANDED_OVER, false, reason, held.clone())];
-        drafts.extend(Option::map(unusual, |type_| ConditionDraft::new(type_, true, reason, held.clone())));
-        drafts
-    };
-    match ownership.phase {
-        HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::Suspended => Vec::new(),
+    let (reason, unusual) = match ownership.phase {
+        HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::Suspended => return Vec::new(),
         HandoverPhase::HandedOver => {
             let message =
                 format!("the autoscaler sets the replica count: {owner} owns spec.replicas ({value}){idle}");
-            vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)]
+            return vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)];
         }
-        HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),
-        HandoverPhase::AutoscalerMissing => not_yet("AutoscalerMissing", Some(condition::AUTOSCALER_MISSING)),
-        HandoverPhase::OwnedByOther => not_yet("OwnedByOther", None),
-        HandoverPhase::AutoscalerDisabled => {
-            not_yet("AutoscalerDisabled", Some(condition::AUTOSCALER_DISABLED))
-        }
-        HandoverPhase::AutoscalerConflict => {
-            not_yet("AutoscalerConflict", Some(condition::AUTOSCALER_CONFLICT))
-        }
-        HandoverPhase::TakingBack => not_yet("TakingBack", None),
-    }
+        HandoverPhase::HandoverPending => ("HandoverPending", Some(condition::HANDOVER_PENDING)),
+        HandoverPhase::AutoscalerMissing => ("AutoscalerMissing", Some(condition::AUTOSCALER_MISSING)),
+        HandoverPhase::AutoscalerDisabled => ("AutoscalerDisabled", Some(condition::AUTOSCALER_DISABLED)),
+        HandoverPhase::AutoscalerConflict => ("AutoscalerConflict", Some(condition::AUTOSCALER_CONFLICT)),
+        HandoverPhase::OwnedByOther => ("OwnedByOther", None),
+        HandoverPhase::TakingBack => ("TakingBack", None),
+    };
+    let waiting = waiting_for.as_deref().unwrap_or("nothing");
+    let message = format!("{owner} owns spec.replicas ({value}); waiting for {waiting}{idle}");
+    let draft = |type_, status| ConditionDraft::new(type_, status, reason, message.clone());
+    std::iter::once(draft(condition::HANDED_OVER, false))
+        .chain(unusual.map(|type_| draft(type_, true)))
+        .collect()
 }

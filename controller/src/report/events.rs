@@ -11,12 +11,12 @@ use kube::{
     runtime::events::{Event, EventType},
 };
 
-use super::{Pass, Unreadable, takeovers::news};
+use super::{Unreadable, takeovers::news};
 use crate::{
     cut::{cut, few},
     decide::{
         child::ChildKind,
-        course::{ChildResult, Milestone},
+        pass::{ChildResult, Pass},
     },
 };
 
@@ -69,23 +69,24 @@ fn milestones(pass: &Pass) -> Vec<Event> {
     let name = pass.seen.workload.name_any();
     let mut made = BTreeSet::new();
     let mut others = Vec::new();
-    for (child, milestone) in &pass.unreported.milestones {
+    for (child, milestone) in &pass.outbox.milestones {
         let event = match milestone {
-            Milestone::Created => {
+            ChildResult::Created => {
                 made.insert(*child);
                 continue;
             }
-            Milestone::Adopted { retired } => {
+            ChildResult::Adopted { retired } => {
                 let from = match retired.as_slice() {
                     [] => String::new(),
                     retired => format!("; Baton now owns the fields of {}", retired.join(", ")),
                 };
                 normal("Adopted", "Adopt", format!("adopted {child} {name}, as spec.adoption asks for{from}"))
             }
-            Milestone::Deleted => {
+            ChildResult::Deleted => {
                 let note = format!("deleted {child} {name}: the spec no longer asks for it");
                 normal("Deleted", "Delete", note)
             }
+            _ => continue,
         };
         others.push(about(pass, *child, event));
     }
@@ -148,7 +149,7 @@ fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus
                 warning("Rejected", "Apply", format!("the API server rejected {child} {name}: {message}"))
             }
             ChildState::Refused => warning("NotOwned", "Apply", message),
-            ChildState::Pending if matches!(pass.result(child), Some(ChildResult::Overtaken(_))) => {
+            ChildState::Pending if matches!(pass.results.get(&child), Some(ChildResult::Overtaken(_))) => {
                 warning("Overtaken", "Apply", format!("can't write {child} {name}: {message}"))
             }
             ChildState::Applied if before.is_some_and(|before| before.state == ChildState::Rejected) => {

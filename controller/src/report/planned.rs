@@ -4,13 +4,13 @@ use baton_apply::{FieldPath, LiveObject, Takeover};
 use baton_crd::{PlannedAction, PlannedChild, PlannedTakeover};
 use kube::ResourceExt;
 
-use super::{
-    Pass, Tried,
-    limits::{manager, path},
-};
+use super::limits::{manager, path};
 use crate::{
     cut::{few, stored_length},
-    decide::child::ChildKind,
+    decide::{
+        child::ChildKind,
+        pass::{Pass, Rehearsed},
+    },
 };
 
 /// How many fields of each sort are listed for a child.
@@ -21,16 +21,20 @@ const LONGEST_LIST: usize = 8 * 1024;
 /// What would be done with each child.
 pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
     let name = pass.seen.workload.name_any();
-    let planned = |(kind, tried): (ChildKind, &Tried)| {
-        let adopted = pass.seen.foreign(kind).filter(|_| tried.rehearsed.action == PlannedAction::Update);
-        planned_child(kind, &name, tried, adopted)
+    let planned = |(kind, rehearsed): (&ChildKind, &Rehearsed)| {
+        let adopted = pass.seen.foreign(*kind).filter(|_| rehearsed.action == PlannedAction::Update);
+        planned_child(*kind, &name, rehearsed, adopted)
     };
-    pass.previewed().map(planned).collect()
+    pass.rehearsed.iter().map(planned).collect()
 }
 
 /// `adopted` is the object that would be adopted.
-fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&LiveObject>) -> PlannedChild {
-    let rehearsed = &tried.rehearsed;
+fn planned_child(
+    kind: ChildKind,
+    name: &str,
+    rehearsed: &Rehearsed,
+    adopted: Option<&LiveObject>,
+) -> PlannedChild {
     let effects = &rehearsed.effects;
     let taken = |takeover: &Takeover| PlannedTakeover {
         path: path(&takeover.path),
@@ -41,8 +45,13 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
     let unlisted = (unlisted > 0).then(|| format!("it takes over {unlisted} more fields than are listed"));
     let adopted =
         adopted.map(|live| format!("it would be adopted; it was made by {}", live.managers().join(", ")));
-    let messages: Vec<String> =
-        adopted.iter().chain(&rehearsed.stopped).chain(&tried.message).chain(&unlisted).cloned().collect();
+    let messages: Vec<String> = adopted
+        .iter()
+        .chain(&rehearsed.stopped)
+        .chain(&rehearsed.message)
+        .chain(&unlisted)
+        .cloned()
+        .collect();
     PlannedChild {
         kind: kind.name().to_owned(),
         name: name.to_owned(),
@@ -52,7 +61,7 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
         takes: effects.takeovers.iter().take(most).map(taken).collect(),
         releases: listed(&effects.releases),
         removes: listed(&effects.removes),
-        dry_run: tried.dry_run,
+        dry_run: rehearsed.dry_run,
         message: (!messages.is_empty()).then(|| messages.join("; ")),
     }
 }
@@ -76,7 +85,7 @@ fn count<'p>(paths: impl Iterator<Item = &'p FieldPath>) -> usize {
 /// The plan in a sentence.
 pub(super) fn summary(pass: &Pass) -> String {
     let kinds = |action: PlannedAction| {
-        let of_action = pass.previewed().filter(|(_, tried)| tried.rehearsed.action == action);
+        let of_action = pass.rehearsed.iter().filter(|(_, rehearsed)| rehearsed.action == action);
         of_action.map(|(kind, _)| kind.name()).collect::<Vec<_>>().join(", ")
     };
     let actions = [

@@ -9,7 +9,7 @@ use k8s_openapi::api::{apps::v1::DeploymentStatus, core::v1::ServiceSpec};
 use kube::ResourceExt;
 
 use super::{
-    Pass, Tried, Unreadable,
+    Unreadable,
     conditions::{self, conditions, seconds},
     limits::{limited, managers},
     planned::planned,
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::decide::{
     child::{ChildKind, deployment_status},
-    course::ChildResult,
     intent::Selector,
-    replicas::{Decision, ReplicaOwners, Replicas},
-    snapshot::wants,
+    pass::{ChildResult, Pass, Rehearsed},
+    plan::wants,
+    replicas::{Decision, ReplicaOwners, Replicas, autoscaler_names, decide, ineffective_autoscalers},
 };
 
 /// The complete status after a pass. Equal to the previous one if nothing in it has changed.
@@ -95,7 +95,7 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
 fn undeleted(pass: &Pass, kind: ChildKind) -> (ChildState, Option<String>) {
     let is_terminating = pass.seen.own(kind).is_some_and(LiveObject::is_terminating);
     match failure(pass, kind) {
-        Some(message) if matches!(pass.result(kind), Some(ChildResult::Rejected(_))) => {
+        Some(message) if matches!(pass.results.get(&kind), Some(ChildResult::Rejected(_))) => {
             (ChildState::Rejected, Some(message))
         }
         None if !is_terminating => (ChildState::Deleting, Some("not deleted yet".to_owned())),
@@ -127,12 +127,12 @@ fn written(pass: &Pass, kind: ChildKind, live: Option<&LiveObject>) -> (ChildSta
     if kind == ChildKind::Service && stays_headless(pass) {
         return (ChildState::Rejected, Some(STAYS_HEADLESS.to_owned()));
     }
-    if let Some((_, tried)) = pass.previewed().find(|(previewed, _)| *previewed == kind) {
-        return previewed(tried);
+    if let Some(rehearsed) = pass.rehearsed.get(&kind) {
+        return previewed(rehearsed);
     }
     let failure = failure(pass, kind);
     if let Some(contested) =
-        pass.contested().iter().find(|contested| contested.key == kind && failure.is_none())
+        pass.contested.iter().find(|contested| contested.key == kind && failure.is_none())
     {
         let Contested { path, manager, .. } = contested;
         let message = format!(
@@ -140,7 +140,7 @@ fn written(pass: &Pass, kind: ChildKind, live: Option<&LiveObject>) -> (ChildSta
         );
         return (ChildState::Contested, Some(message));
     }
-    match pass.result(kind) {
+    match pass.results.get(&kind) {
         Some(ChildResult::Rejected(_)) => (ChildState::Rejected, failure),
         Some(ChildResult::Failed(_) | ChildResult::Overtaken(_)) => (ChildState::Pending, failure),
         Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied)
@@ -178,10 +178,10 @@ fn stays_headless(pass: &Pass) -> bool {
 const KEPT_FROM_WRITING: &str = "spec.mode keeps Baton from writing it";
 
 /// A child in a mode that writes nothing.
-fn previewed(tried: &Tried) -> (ChildState, Option<String>) {
-    let message = match tried.rehearsed.action {
-        PlannedAction::Nothing if tried.rehearsed.stopped.is_none() => return (ChildState::Applied, None),
-        PlannedAction::Nothing => tried.rehearsed.stopped.clone().unwrap_or_default(),
+fn previewed(rehearsed: &Rehearsed) -> (ChildState, Option<String>) {
+    let message = match rehearsed.action {
+        PlannedAction::Nothing if rehearsed.stopped.is_none() => return (ChildState::Applied, None),
+        PlannedAction::Nothing => rehearsed.stopped.clone().unwrap_or_default(),
         _ => KEPT_FROM_WRITING.to_owned(),
     };
     (ChildState::Pending, Some(message))
@@ -189,7 +189,7 @@ fn previewed(tried: &Tried) -> (ChildState, Option<String>) {
 
 /// Why the last write of a child, or the read before it, came to nothing.
 fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
-    match pass.result(kind)? {
+    match pass.results.get(&kind)? {
         ChildResult::Rejected(message) | ChildResult::Failed(message) => Some(message.clone()),
         ChildResult::Overtaken(message) => {
             Some(format!("it changed each time between Baton's read and Baton's write: {message}"))
@@ -201,7 +201,7 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
 /// What has to come before this change of the phase; none if it has begun.
 fn keeps_from_handover(pass: &Pass, from: HandoverPhase, to: HandoverPhase) -> Option<&'static str> {
     let was_batons = matches!(from, HandoverPhase::Fixed | HandoverPhase::Suspended);
-    let is_contested = pass.contested().iter().any(|contested| contested.key == ChildKind::Deployment);
+    let is_contested = pass.contested.iter().any(|contested| contested.key == ChildKind::Deployment);
     if pass.seen.workload.spec.mode != Mode::Enforce {
         Some("spec.mode to be Enforce")
     } else if was_batons && to == HandoverPhase::TakingBack && is_contested {
@@ -218,9 +218,9 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     let is_gone = pass.seen.child(ChildKind::Deployment).is_none();
     let gone = |before: &ReplicaOwnership| Replicas { count: before.value, owners: ReplicaOwners::default() };
     let replicas = pass.seen.replicas().cloned().or_else(|| previous.filter(|_| is_gone).map(gone))?;
-    let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
+    let Decision { mut phase, mut waiting_for, .. } = decide(&pass.seen);
     let owner = managers(replicas.owners.describe());
-    let autoscalers = pass.seen.autoscaler_names();
+    let autoscalers = autoscaler_names(&pass.seen);
     if let Some(before) = previous.filter(|_| phase == HandoverPhase::HandedOver && autoscalers.is_empty())
         && before.owner == owner
         && (!before.autoscalers.is_empty() || before.phase == HandoverPhase::AutoscalerMissing)
@@ -232,7 +232,7 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
                 .to_owned(),
         );
     }
-    let in_vain = pass.seen.autoscalers_in_vain();
+    let in_vain = ineffective_autoscalers(&pass.seen);
     if in_vain.is_some() && phase != HandoverPhase::AutoscalerConflict {
         (phase, waiting_for) = (HandoverPhase::AutoscalerConflict, in_vain);
     }

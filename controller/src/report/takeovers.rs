@@ -5,11 +5,10 @@ use baton_crd::TakeoverStatus;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Pass,
     conditions::seconds,
     limits::{manager, path},
 };
-use crate::decide::child::ChildKind;
+use crate::decide::{child::ChildKind, pass::Pass};
 
 /// How many are kept; the CRD allows no more.
 const MOST: usize = 50;
@@ -20,7 +19,7 @@ const BURST: SignedDuration = SignedDuration::from_mins(10);
 /// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
 pub(super) fn takeovers(pass: &Pass, previous: &[TakeoverStatus], now: Timestamp) -> Vec<TakeoverStatus> {
     let mut takeovers = previous.to_vec();
-    for (child, takeover) in &pass.unreported.takeovers {
+    for (child, takeover) in &pass.outbox.takeovers {
         let (path, manager) = (path(&takeover.path), manager(&takeover.manager));
         let is_same = |known: &TakeoverStatus| {
             known.kind == child.name() && known.path == path && known.manager == manager
@@ -49,7 +48,7 @@ pub(super) fn news<'p>(
     previous: &'p [TakeoverStatus],
     now: Timestamp,
 ) -> impl Iterator<Item = (ChildKind, &'p Takeover)> {
-    pass.unreported.takeovers.iter().map(|(child, takeover)| (*child, takeover)).filter(
+    pass.outbox.takeovers.iter().map(|(child, takeover)| (*child, takeover)).filter(
         move |(child, takeover)| {
             let is_recent = |known: &TakeoverStatus| now.duration_since(known.last_time.0) < BURST;
             let same = |known: &TakeoverStatus| {

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::common::{
-    cluster::{but, earlier, enforced, object, response, stored},
+    cluster::{but, enforced, object, response, stored},
     workload,
 };
 use baton_apply::{LiveObject, ManagedFieldsEntry};
@@ -240,7 +240,7 @@ fn a_crash_between_the_two_writes_leaves_the_object_to_be_adopted() {
     let seen = found_by(&spec, applied_client_side());
     let migrate = plan(&seen, &[].into()).unwrap().steps.remove(0);
     let request = migrate.request(&seen.workload).unwrap();
-    let half_way = response(&request, seen.child(ChildKind::Deployment), earlier());
+    let half_way = response(&request, seen.child(ChildKind::Deployment));
     assert_eq!((count(&half_way), entries(&half_way)), (4, vec!["baton Apply".to_owned()]));
     let (live, writes) = adopted(&spec, half_way);
     assert_eq!(writes, ["apply Deployment"]);

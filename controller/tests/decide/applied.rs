@@ -6,21 +6,16 @@ use std::{
 };
 
 use crate::common::{
-    cluster::{apply, earlier, enforced, object, response, schemas},
+    change,
+    cluster::{Asked, apply, done, earlier, enforced, failure, next, object, response, schemas, show},
     seen, terminate, workload,
 };
-use baton_apply::{ApiError, Change, LiveObject, contention::Contested};
+use baton_apply::{ApiError, LiveObject};
 use baton_controller::{
-    decide::{
-        child::ChildKind,
-        course::{Course, Next, Read},
-        plan::plan,
-        snapshot::Snapshot,
-    },
-    report::{Done, Pass, Unreported, status},
+    decide::{child::ChildKind, course::Course, pass::Pass, snapshot::Snapshot},
+    report::status,
 };
 use baton_crd::{ChildState, WorkloadStatus};
-use kube::core::Status;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -68,41 +63,23 @@ fn edit(server: &mut Snapshot, child: ChildKind, number: usize) {
         ChildKind::DisruptionBudget => json!({"maxUnavailable": 10 + number}),
     };
     let edit = apply(&object(child, &spec), "rogue", true);
-    let edited = response(&edit, server.child(child), earlier());
+    let edited = response(&edit, server.child(child));
     server.put(child, Some(edited));
-}
-
-fn failure(code: u16, reason: &str, message: &str) -> ApiError {
-    ApiError::Response(Status::failure(message, reason).with_code(code).boxed())
 }
 
 /// Runs a pass; the plays are those of its writes, in order. Returns also the children whose last write was stored.
 fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeSet<ChildKind>) {
-    let workload = cached.workload.clone();
     let mut course = Course::new(cached, BTreeSet::new(), false);
     let (mut stored, mut plays) = (BTreeSet::new(), plays.iter().copied().enumerate());
-    loop {
-        let request = match course.next(schemas(), earlier()) {
-            Next::Read(Read::Workload) => {
-                course.read_workload(Some(&workload.metadata));
+    while let Some(asked) = next(&mut course) {
+        let (step, request) = match asked {
+            Asked::Read(read) => {
+                show(&mut course, read, server);
                 continue;
             }
-            Next::Read(Read::Autoscalers) => {
-                course.read_autoscalers(Vec::new());
-                continue;
-            }
-            Next::Read(Read::Child(child) | Read::Newer(child)) => {
-                course.read_child(child, server.child(child).cloned());
-                continue;
-            }
-            Next::Plan => {
-                course.planned(plan(course.seen(), course.held_back()).unwrap());
-                continue;
-            }
-            Next::Send { write, .. } => write.request.clone(),
-            Next::Done => break,
+            Asked::Write(step, request) => (step, request),
         };
-        let child = course.step_under_way().unwrap().child();
+        let child = step.child();
         stored.remove(&child);
         let (number, play) = plays.next().unwrap_or((0, Play::Store));
         let exists = server.child(child).is_some_and(|live| !live.is_terminating());
@@ -113,9 +90,9 @@ fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeS
             }
             Play::Delete if exists => {
                 terminate(server, child);
-                let mut gone = server.child(child).unwrap().as_json().unwrap().clone();
-                gone["metadata"]["resourceVersion"] = json!(format!("gone-{number}"));
-                server.put(child, Some(LiveObject::from_json(gone).unwrap()));
+                change(server, child, |object| {
+                    object["metadata"]["resourceVersion"] = json!(format!("gone-{number}"));
+                });
                 None
             }
             Play::Store | Play::Overtake | Play::Delete => None,
@@ -130,8 +107,7 @@ fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeS
             Some(error) => Err(error),
             None if is_stale => Err(failure(409, "Conflict", "the object has been modified")),
             None => {
-                let is_deletion = matches!(request.change, Change::Delete(_));
-                let after = (!is_deletion).then(|| response(&request, server.child(child), earlier()));
+                let after = done(&request, server.child(child));
                 server.put(child, after.clone());
                 stored.insert(child);
                 Ok(after)
@@ -139,16 +115,8 @@ fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeS
         };
         course.responded(schemas(), result).unwrap();
     }
-    let finished = course.finish();
-    stored.extend(finished.skipped);
-    let contested: Vec<Contested<ChildKind>> = Vec::new();
-    let pass = Pass {
-        seen: finished.seen,
-        refused: finished.refused,
-        unreported: Unreported::default(),
-        settled: finished.settled,
-        done: Done::Enforced { results: finished.results, contested },
-    };
+    let pass = course.finish();
+    stored.extend(pass.skipped.iter().copied());
     (pass, stored)
 }
 

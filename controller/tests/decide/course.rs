@@ -3,14 +3,17 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crate::common::{
-    child,
-    cluster::{apply, corrected, earlier, enforced, object, response, schemas},
+    change, child,
+    cluster::{
+        Asked, apply, corrected, done, earlier, enforced, failure, next, object, response, schemas, show,
+    },
     deployment_owned_by, live, seen, workload,
 };
 use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
-    course::{ChildResult, Course, Ended, Finished, Milestone, Next, Read, Turn},
+    course::{Course, EndedWrite, Next, Priority, Read},
+    pass::{ChildResult, Pass},
     plan::{Step, plan},
     replicas::{Autoscaler, Scales},
     snapshot::{Snapshot, shard_of},
@@ -19,11 +22,15 @@ use baton_crd::{HandoverPhase, Workload, WorkloadStatus, labels};
 use kube::{Resource as _, ResourceExt as _, core::Status};
 use serde_json::{Value, json};
 
+/// A pass that begins with this, and holds nothing back.
+fn course(seen: Snapshot) -> Course {
+    Course::new(seen, BTreeSet::new(), false)
+}
+
 /// A pass for a Workload with an autoscaler, while these managers own the replica count in the cache.
-fn autoscaled(managers: &str) -> (Arc<Workload>, Course) {
+fn autoscaled(managers: &str) -> Course {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let seen = seen(&workload, [deployment_owned_by(managers, 4)]);
-    (seen.workload.clone(), Course::new(seen, BTreeSet::new(), false))
+    course(seen(&workload, [deployment_owned_by(managers, 4)]))
 }
 
 fn deployment(managers: &str) -> LiveObject {
@@ -39,55 +46,42 @@ fn refusal(code: u16) -> ApiError {
     ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
 }
 
-/// The first step that is sent when the server has this Deployment, or it can't be read; none if nothing is sent.
-fn first_step(
-    workload: &Workload,
-    course: &mut Course,
-    on_the_server: Result<Option<&LiveObject>, &ApiError>,
-) -> Option<Step> {
+/// The first step that is sent when the server has this Deployment and no other child, or the Deployment can't be read; none if nothing
+/// is sent.
+fn first_step(course: &mut Course, deployment: Result<Option<&LiveObject>, &ApiError>) -> Option<Step> {
     loop {
-        match (course.next(schemas(), earlier()), on_the_server) {
-            (Next::Read(Read::Workload), _) => course.read_workload(Some(&workload.metadata)),
-            (Next::Read(Read::Autoscalers), _) => course.read_autoscalers(Vec::new()),
-            (
-                Next::Read(Read::Child(ChildKind::Deployment) | Read::Newer(ChildKind::Deployment)),
-                Ok(live),
-            ) => {
-                course.read_child(ChildKind::Deployment, live.cloned());
-            }
-            (Next::Read(read @ (Read::Child(ChildKind::Deployment) | Read::Newer(_))), Err(error)) => {
+        match (next(course)?, deployment) {
+            (Asked::Write(step, _), _) => return Some(*step),
+            (Asked::Read(read @ (Read::Child(ChildKind::Deployment) | Read::Newer(_))), Err(error)) => {
                 course.unreadable(read, error);
             }
-            (Next::Read(Read::Child(child) | Read::Newer(child)), _) => course.read_child(child, None),
-            (Next::Plan, _) => course.planned(plan(course.seen(), course.held_back()).unwrap()),
-            (Next::Send { .. }, _) => return course.step_under_way().cloned(),
-            (Next::Done, _) => return None,
+            (Asked::Read(read), deployment) => {
+                let mut server = seen(&course.seen().workload, []);
+                server.put(ChildKind::Deployment, deployment.ok().flatten().cloned());
+                show(course, read, &server);
+            }
         }
     }
 }
 
 #[test]
 fn an_autoscaler_is_not_created_from_a_cache_that_does_not_show_baton_as_the_owner_yet() {
-    let (workload, mut course) = autoscaled("s");
-    let step = first_step(&workload, &mut course, Ok(Some(&deployment("b"))));
+    let step = first_step(&mut autoscaled("s"), Ok(Some(&deployment("b"))));
     assert!(matches!(step, Some(Step::HandOver(_))), "{step:?}");
 }
 
 #[test]
 fn the_replica_count_stays_and_no_autoscaler_is_created_while_the_deployment_cannot_be_read() {
     for managers in ["s", "b"] {
-        let (workload, mut course) = autoscaled(managers);
-        assert_eq!(first_step(&workload, &mut course, Err(&no_response())), None, "owned by {managers}");
+        let step = first_step(&mut autoscaled(managers), Err(&no_response()));
+        assert_eq!(step, None, "owned by {managers}");
     }
 }
 
 #[test]
 fn a_replica_count_that_baton_does_not_own_is_set_only_after_a_read() {
-    let workload = workload(&json!({"replicas": 3}));
-    let mut course = Course::new(seen(&workload, [deployment_owned_by("o", 4)]), BTreeSet::new(), false);
-    course.next(schemas(), earlier());
-    course.planned(plan(course.seen(), course.held_back()).unwrap());
-    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Workload)));
+    let mut course = course(seen(&workload(&json!({"replicas": 3})), [deployment_owned_by("o", 4)]));
+    assert!(matches!(next(&mut course), Some(Asked::Read(Read::Workload))));
 }
 
 #[test]
@@ -98,24 +92,23 @@ fn a_new_workloads_deployment_is_sent_at_low_priority_after_its_other_children()
     // What the CRD fills in, and what Baton reports.
     let [new, reported] =
         [-1, 1].map(|generation| Workload { status: Some(status(generation)), ..workload(&spec) });
-    let turns = |workload: &Workload| {
-        let (mut course, mut turns) = (Course::new(seen(workload, []), BTreeSet::new(), false), Vec::new());
+    let priorities = |workload: &Workload| {
+        let (mut course, mut priorities) = (course(seen(workload, [])), Vec::new());
         loop {
             match course.next(schemas(), earlier()) {
                 Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
                 Next::Read(_) => course.read_workload(Some(&workload.metadata)),
-                Next::Send { turn, .. } => {
-                    let child = course.step_under_way().unwrap().child();
-                    turns.push((child, turn));
+                Next::Send { priority, .. } => {
+                    priorities.push((course.step_under_way().unwrap().child(), priority));
                     course.responded(schemas(), Err(no_response()));
                 }
-                Next::Done => return turns,
+                Next::Done => return priorities,
             }
         }
     };
     let [service, deployment] = [ChildKind::Service, ChildKind::Deployment];
-    assert_eq!(turns(&new), [(service, Turn::Next), (deployment, Turn::AfterNewcomers)]);
-    assert_eq!(turns(&reported), [(service, Turn::Next), (deployment, Turn::Next)]);
+    assert_eq!(priorities(&new), [(service, Priority::Urgent), (deployment, Priority::Low)]);
+    assert_eq!(priorities(&reported), [(service, Priority::Urgent), (deployment, Priority::Urgent)]);
 }
 
 /// A Workload with a Service, after a pass.
@@ -128,17 +121,25 @@ fn settled() -> Snapshot {
 fn contested() -> Snapshot {
     let mut seen = settled();
     let rogue = object(ChildKind::Service, &json!({"type": "NodePort"}));
-    let edited = response(&apply(&rogue, "rogue", true), seen.child(ChildKind::Service), earlier());
+    let edited = response(&apply(&rogue, "rogue", true), seen.child(ChildKind::Service));
     seen.put(ChildKind::Service, Some(edited));
     seen
 }
 
 /// Sends the first step of a pass, which ends like this.
-fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) -> Ended {
-    let workload = course.seen().workload.clone();
+fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) -> EndedWrite {
     let live = course.seen().child(ChildKind::Deployment).cloned();
-    first_step(&workload, course, Ok(live.as_ref())).expect("something is sent");
+    first_step(course, Ok(live.as_ref())).expect("something is sent");
     course.responded(schemas(), response).unwrap()
+}
+
+/// Sends the first step of a pass, which does what is predicted.
+fn written(course: &mut Course) -> EndedWrite {
+    let live = course.seen().child(ChildKind::Deployment).cloned();
+    let step = first_step(course, Ok(live.as_ref())).expect("something is sent");
+    let request = step.request(&course.seen().workload).unwrap();
+    let after = done(&request, course.seen().child(step.child()));
+    course.responded(schemas(), Ok(after)).unwrap()
 }
 
 #[test]
@@ -152,34 +153,28 @@ fn a_write_that_changes_nothing_is_skipped_and_counts_as_applied() {
 
 #[test]
 fn a_field_that_is_taken_back_is_a_correction_from_its_manager() {
-    let mut course = Course::new(contested(), BTreeSet::new(), false);
-    let workload = course.seen().workload.clone();
-    let live = course.seen().child(ChildKind::Deployment).cloned();
-    let step = first_step(&workload, &mut course, Ok(live.as_ref())).unwrap();
-    let request = step.request(&workload).unwrap();
-    let after = response(&request, course.seen().child(ChildKind::Service), earlier());
-    let Ended { corrections, takeovers, .. } = course.responded(schemas(), Ok(Some(after))).unwrap();
+    let EndedWrite { corrections, takeovers, .. } = written(&mut course(contested()));
     let correction = Correction { path: takeovers[0].path.clone(), from: Some("rogue".to_owned()) };
     assert_eq!((takeovers.len(), corrections), (1, vec![correction]));
     assert_eq!(takeovers[0].path.as_str(), ".spec.type");
 }
 
-/// A settled Workload with this spec and phase, whose Deployment somebody has scaled since.
+/// A settled Workload with this spec and phase, whose Deployment a user has scaled since.
 fn scaled(spec: &Value, phase: HandoverPhase) -> Snapshot {
     let mut workload = workload(spec);
     let mut seen = enforced(seen(&workload, [])).0.seen;
     let ownership = json!({"owner": "baton", "phase": phase, "value": 0, "since": "2026-01-02T03:04:05Z"});
     workload.status = Some(serde_json::from_value(json!({"replicaOwnership": ownership})).unwrap());
     seen.workload = Arc::new(workload);
-    let mut object = seen.child(ChildKind::Deployment).unwrap().as_json().unwrap().clone();
-    object["spec"]["replicas"] = json!(5);
-    let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
-    entries[0]["fieldsV1"]["f:spec"].as_object_mut().unwrap().remove("f:replicas");
-    entries.push(json!({
-        "manager": "kubectl", "operation": "Update", "subresource": "scale", "apiVersion": "apps/v1",
-        "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
-    }));
-    seen.put(ChildKind::Deployment, Some(live(object)));
+    change(&mut seen, ChildKind::Deployment, |object| {
+        object["spec"]["replicas"] = json!(5);
+        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+        entries[0]["fieldsV1"]["f:spec"].as_object_mut().unwrap().remove("f:replicas");
+        entries.push(json!({
+            "manager": "kubectl", "operation": "Update", "subresource": "scale", "apiVersion": "apps/v1",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        }));
+    });
     seen
 }
 
@@ -190,8 +185,8 @@ fn whoever_scales_a_fixed_or_a_suspended_workload_is_named_and_nobody_else() {
         (json!({"replicas": 3, "suspend": true}), HandoverPhase::Suspended, "0"),
     ] {
         let (finished, writes, corrections) = corrected(scaled(&spec, phase));
-        let [(ChildKind::Deployment, takeover)] = &finished.takeovers[..] else {
-            panic!("{:?}", finished.takeovers)
+        let [(ChildKind::Deployment, takeover)] = &finished.outbox.takeovers[..] else {
+            panic!("{:?}", finished.outbox.takeovers)
         };
         assert_eq!((takeover.path.as_str(), takeover.manager.as_str()), (".spec.replicas", "kubectl"));
         assert_eq!((takeover.old.as_deref(), takeover.new.as_deref()), (Some("5"), Some(set)));
@@ -206,9 +201,9 @@ fn whoever_scales_a_fixed_or_a_suspended_workload_is_named_and_nobody_else() {
 fn an_annotation_that_is_removed_from_a_suspended_deployment_is_a_correction() {
     let workload = workload(&json!({"replicas": 3, "suspend": true}));
     let mut seen = enforced(seen(&workload, [])).0.seen;
-    let mut object = seen.child(ChildKind::Deployment).unwrap().as_json().unwrap().clone();
-    object["metadata"]["annotations"].as_object_mut().unwrap().remove(labels::REPLICAS_BEFORE_SUSPEND);
-    seen.put(ChildKind::Deployment, Some(live(object)));
+    change(&mut seen, ChildKind::Deployment, |object| {
+        object["metadata"]["annotations"].as_object_mut().unwrap().remove(labels::REPLICAS_BEFORE_SUSPEND);
+    });
     let (_, _, corrections) = corrected(seen);
     let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
     assert_eq!(paths, [".metadata.annotations.baton.rs/replicas-before-suspend"]);
@@ -216,45 +211,39 @@ fn an_annotation_that_is_removed_from_a_suspended_deployment_is_a_correction() {
 
 #[test]
 fn a_created_object_is_one_correction_whatever_its_fields() {
-    let workload = workload(&json!({"replicas": 3}));
-    let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
-    let step = first_step(&workload, &mut course, Ok(None)).unwrap();
-    let request = step.request(&workload).unwrap();
-    let made = response(&request, None, earlier());
-    let Ended { corrections, result, .. } = course.responded(schemas(), Ok(Some(made))).unwrap();
+    let new = seen(&workload(&json!({"replicas": 3})), []);
+    let EndedWrite { corrections, result, .. } = written(&mut course(new));
     let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
     assert_eq!((paths, result), (vec!["the object itself"], Some(ChildResult::Created)));
 }
 
 #[test]
 fn a_stale_write_is_followed_by_a_read_and_another_plan() {
-    let mut course = Course::new(contested(), BTreeSet::new(), false);
-    let Ended { outcome, result, .. } = ended(&mut course, Err(refusal(409)));
+    let mut course = course(contested());
+    let EndedWrite { outcome, result, .. } = ended(&mut course, Err(refusal(409)));
     assert!(matches!(outcome, Outcome::Stale { .. }) && result.is_none());
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
     assert!(matches!(course.next(schemas(), earlier()), Next::Plan));
 }
 
 /// A pass on a server that refuses each write of the Service like this. Returns how often it was written and read.
-fn refused_each_time(error: impl Fn() -> ApiError) -> (Finished, usize, usize) {
-    let mut course = Course::new(contested(), BTreeSet::new(), false);
+fn refused_each_time(error: impl Fn() -> ApiError) -> (Pass, usize, usize) {
+    let mut course = course(contested());
     let (mut writes, mut reads) = (0, 0);
-    loop {
-        match course.next(schemas(), earlier()) {
-            Next::Send { .. } => {
+    while let Some(asked) = next(&mut course) {
+        match asked {
+            Asked::Write(..) => {
                 writes += 1;
                 course.responded(schemas(), Err(error())).unwrap();
             }
-            Next::Read(Read::Child(child) | Read::Newer(child)) => {
+            Asked::Read(read) => {
                 reads += 1;
-                let live = course.seen().child(child).cloned();
-                course.read_child(child, live);
+                let server = course.seen().clone();
+                show(&mut course, read, &server);
             }
-            Next::Read(read) => panic!("{read:?}"),
-            Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
-            Next::Done => return (course.finish(), writes, reads),
         }
     }
+    (course.finish(), writes, reads)
 }
 
 #[test]
@@ -270,7 +259,7 @@ fn a_child_that_changes_before_each_write_is_left_alone_after_eight_and_the_othe
 fn a_webhooks_denial_is_a_rejection_with_whatever_code_and_is_sent_once() {
     for code in [400, 403, 409, 422] {
         let message = "admission webhook \"x.y\" denied the request: no";
-        let denied = || ApiError::Response(Status::failure(message, "").with_code(code).boxed());
+        let denied = || failure(code, "", message);
         let (finished, writes, reads) = refused_each_time(denied);
         assert_eq!((writes, reads), (1, 0), "{code}");
         assert_eq!(
@@ -283,7 +272,7 @@ fn a_webhooks_denial_is_a_rejection_with_whatever_code_and_is_sent_once() {
 
 #[test]
 fn a_busy_child_is_waited_for_once_and_then_read_at_once() {
-    let mut course = Course::new(contested(), BTreeSet::new(), false);
+    let mut course = course(contested());
     ended(&mut course, Err(refusal(409)));
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
     ended(&mut course, Err(refusal(409)));
@@ -293,16 +282,13 @@ fn a_busy_child_is_waited_for_once_and_then_read_at_once() {
 #[test]
 fn what_was_created_is_reported_though_a_later_write_of_the_pass_fails() {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
-    let step = first_step(&workload, &mut course, Ok(None)).unwrap();
-    let made = response(&step.request(&workload).unwrap(), None, earlier());
-    course.responded(schemas(), Ok(Some(made.clone()))).unwrap();
-    let hand_over = first_step(&workload, &mut course, Ok(Some(&made)));
-    assert!(matches!(hand_over, Some(Step::HandOver(_))), "{hand_over:?}");
-    course.responded(schemas(), Err(no_response())).unwrap();
-    let finished = course.finish();
-    assert!(matches!(finished.results[&ChildKind::Deployment], ChildResult::Failed(_)));
-    assert_eq!(finished.milestones, [(ChildKind::Deployment, Milestone::Created)]);
+    let mut course = course(seen(&workload, []));
+    written(&mut course);
+    let EndedWrite { step, .. } = ended(&mut course, Err(no_response()));
+    assert!(matches!(step, Step::HandOver(_)), "{step:?}");
+    let pass = course.finish();
+    assert!(matches!(pass.results[&ChildKind::Deployment], ChildResult::Failed(_)));
+    assert_eq!(pass.outbox.milestones, [(ChildKind::Deployment, ChildResult::Created)]);
 }
 
 #[test]
@@ -311,12 +297,11 @@ fn a_rejected_child_and_one_without_a_response_get_no_more_writes_in_the_pass() 
         (refusal(422), ChildResult::Rejected("no".to_owned())),
         (no_response(), ChildResult::Failed("the API server did not respond within 1s".to_owned())),
     ] {
-        let mut course = Course::new(contested(), BTreeSet::new(), false);
+        let mut course = course(contested());
         assert_eq!(ended(&mut course, Err(error)).result.as_ref(), Some(&expected));
         assert!(course.held_back().contains(&ChildKind::Service));
-        let workload = course.seen().workload.clone();
         let live = course.seen().child(ChildKind::Deployment).cloned();
-        assert_eq!(first_step(&workload, &mut course, Ok(live.as_ref())), None);
+        assert_eq!(first_step(&mut course, Ok(live.as_ref())), None);
         assert_eq!(course.finish().results[&ChildKind::Service], expected);
     }
 }
@@ -324,8 +309,8 @@ fn a_rejected_child_and_one_without_a_response_get_no_more_writes_in_the_pass() 
 #[test]
 fn an_object_that_no_cache_shows_gets_a_conflict_and_is_not_overwritten() {
     let workload = workload(&json!({"replicas": 3}));
-    let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
-    let created = first_step(&workload, &mut course, Ok(None)).unwrap();
+    let mut course = course(seen(&workload, []));
+    let created = first_step(&mut course, Ok(None)).unwrap();
     let request = created.request(&workload).unwrap();
     let Change::Apply { body, .. } = &request.change else { panic!("{request:?} isn't an apply") };
     assert_eq!(body["metadata"]["resourceVersion"], "1", "no object has this version");
@@ -334,7 +319,7 @@ fn an_object_that_no_cache_shows_gets_a_conflict_and_is_not_overwritten() {
     assert!(matches!(ended.outcome, Outcome::Stale { .. }), "{ended:?}");
     let mut theirs = deployment_owned_by("o", 4).1;
     theirs["metadata"]["ownerReferences"] = json!([]);
-    assert_eq!(first_step(&workload, &mut course, Ok(Some(&live(theirs)))), None);
+    assert_eq!(first_step(&mut course, Ok(Some(&live(theirs)))), None);
     let refused: Vec<ChildKind> = course.finish().refused.iter().map(|refusal| refusal.child).collect();
     assert_eq!(refused, [ChildKind::Deployment]);
 }
@@ -353,11 +338,11 @@ fn an_autoscaler_without_its_deployment_is_read_even_if_it_has_lost_batons_label
     let workload = naming(autoscaler, &json!({"autoscaling": {"maxReplicas": 5}}));
     let mut theirs = deployment_owned_by("o", 4);
     theirs.1["metadata"]["ownerReferences"] = json!([]);
-    let mut course = Course::new(seen(&workload, [theirs]), BTreeSet::new(), false);
+    let mut course = course(seen(&workload, [theirs]));
     let read = Read::Child(autoscaler);
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(next) if next == read));
     course.read_child(autoscaler, Some(live(named)));
-    assert_eq!(first_step(&workload, &mut course, Ok(None)), None, "it waits");
+    assert_eq!(first_step(&mut course, Ok(None)), None, "it waits");
     assert!(course.finish().seen.own(autoscaler).is_some());
 }
 
@@ -367,12 +352,12 @@ fn a_child_that_the_spec_no_longer_has_is_deleted_even_if_it_has_lost_batons_lab
     let workload = naming(budget, &json!({"replicas": 4}));
     let seen = seen(&workload, [deployment_owned_by("b", 4)]);
     let mut held_back = Course::new(seen.clone(), [budget].into(), false);
-    let mut course = Course::new(seen, BTreeSet::new(), false);
+    let mut course = course(seen);
     for course in [&mut held_back, &mut course] {
         assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(read)) if read == budget));
     }
     course.read_child(budget, Some(live(child(budget).1)));
-    let step = first_step(&workload, &mut course, Ok(None));
+    let step = first_step(&mut course, Ok(None));
     assert!(matches!(step, Some(Step::Delete { child, .. }) if child == budget), "{step:?}");
 }
 
@@ -404,9 +389,9 @@ fn run(
     meanwhile: impl FnOnce(&mut Snapshot),
 ) -> Vec<String> {
     let (mut log, mut meanwhile) = (Vec::new(), Some(meanwhile));
-    loop {
-        let request = match course.next(schemas(), earlier()) {
-            Next::Read(Read::Workload) => {
+    while let Some(asked) = next(course) {
+        let (step, request) = match asked {
+            Asked::Read(Read::Workload) => {
                 let shard = shard();
                 log.push(format!("the Workload is in {}", shard.unwrap_or("an unknown shard")));
                 match shard {
@@ -415,23 +400,15 @@ fn run(
                 }
                 continue;
             }
-            Next::Read(Read::Autoscalers) => {
-                course.read_autoscalers(Vec::new());
+            Asked::Read(read) => {
+                if let Read::Child(child) | Read::Newer(child) = read {
+                    log.push(format!("read {child}"));
+                }
+                show(course, read, server);
                 continue;
             }
-            Next::Read(Read::Child(child) | Read::Newer(child)) => {
-                log.push(format!("read {child}"));
-                course.read_child(child, server.child(child).cloned());
-                continue;
-            }
-            Next::Plan => {
-                course.planned(plan(course.seen(), course.held_back()).unwrap());
-                continue;
-            }
-            Next::Send { write, .. } => write.request.clone(),
-            Next::Done => return log,
+            Asked::Write(step, request) => (step, request),
         };
-        let step = course.step_under_way().unwrap().clone();
         let child = step.child();
         if !step.creates()
             && let Some(meanwhile) = meanwhile.take()
@@ -441,20 +418,18 @@ fn run(
         let live = server.child(child);
         let is_stale = live.map(LiveObject::revision) != course.seen().child(child).map(LiveObject::revision);
         log.push(format!("{} {child}{}", step.describe(), if is_stale { ": refused" } else { "" }));
-        if is_stale {
-            course.responded(schemas(), Err(refusal(409)));
-            continue;
+        let response = if is_stale { Err(refusal(409)) } else { Ok(done(&request, live)) };
+        if let Ok(after) = &response {
+            server.put(child, after.clone());
         }
-        let is_deletion = matches!(request.change, Change::Delete(_));
-        let after = (!is_deletion).then(|| response(&request, live, earlier()));
-        server.put(child, after.clone());
-        course.responded(schemas(), Ok(after));
+        course.responded(schemas(), response);
     }
+    log
 }
 
 /// A pass for this Workload while the caches have none of its children.
 fn blind(workload: &Workload) -> Course {
-    Course::new(seen(workload, []), BTreeSet::new(), false)
+    course(seen(workload, []))
 }
 
 #[test]
@@ -497,7 +472,7 @@ fn after_another_shards_write_the_workloads_shard_is_read_again() {
     };
     let a_writes = |server: &mut Snapshot| {
         let edited = apply(&object(ChildKind::Deployment, &json!({"minReadySeconds": 5})), "a", true);
-        let written = response(&edited, server.child(ChildKind::Deployment), earlier());
+        let written = response(&edited, server.child(ChildKind::Deployment));
         server.put(ChildKind::Deployment, Some(written));
     };
     let log = run(&mut blind(&of_shard("b")), &mut server, shard, a_writes);
@@ -561,21 +536,17 @@ fn reads(
 ) -> (Vec<Read>, Option<Step>) {
     let (mut reads, workload) = (Vec::new(), course.seen().workload.clone());
     loop {
-        match course.next(schemas(), earlier()) {
-            Next::Read(read) => {
-                reads.push(read);
-                match (read, exists) {
-                    (Read::Workload, Some(exists)) => {
-                        course.read_workload(exists.then_some(&workload.metadata));
-                    }
-                    (Read::Workload, None) => course.unreadable(read, &no_response()),
-                    (Read::Child(child) | Read::Newer(child), _) => course.read_child(child, server(child)),
-                    (Read::Autoscalers, _) => course.read_autoscalers(Vec::new()),
-                }
-            }
-            Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
-            Next::Send { .. } => return (reads, course.step_under_way().cloned()),
-            Next::Done => return (reads, None),
+        let read = match next(course) {
+            Some(Asked::Read(read)) => read,
+            Some(Asked::Write(step, _)) => return (reads, Some(*step)),
+            None => return (reads, None),
+        };
+        reads.push(read);
+        match (read, exists) {
+            (Read::Workload, Some(exists)) => course.read_workload(exists.then_some(&workload.metadata)),
+            (Read::Workload, None) => course.unreadable(read, &no_response()),
+            (Read::Child(child) | Read::Newer(child), _) => course.read_child(child, server(child)),
+            (Read::Autoscalers, _) => course.read_autoscalers(Vec::new()),
         }
     }
 }
@@ -598,7 +569,7 @@ fn a_child_of_a_workload_that_had_children_is_created_only_after_the_workload_wa
     for missing in ChildKind::ALL {
         for exists in [Some(false), None, Some(true)] {
             let all = all_but(missing);
-            let mut course = Course::new(all.clone(), BTreeSet::new(), false);
+            let mut course = course(all.clone());
             let creates = loop {
                 let (_, step) = reads(&mut course, exists, |kind| all.child(kind).cloned());
                 let Some(step) = step else { break false };
@@ -615,11 +586,11 @@ fn a_child_of_a_workload_that_had_children_is_created_only_after_the_workload_wa
 #[test]
 fn a_new_workloads_children_are_created_without_a_read_in_its_first_pass_only() {
     let new = Snapshot::new(Arc::new(with_all(&[])), [].into(), Vec::new());
-    let mut first = Course::new(new.clone(), BTreeSet::new(), false);
+    let mut first = course(new.clone());
     let (read, step) = reads(&mut first, Some(false), |_| None);
     assert!(read.is_empty() && step.is_some_and(|step| step.creates()), "{read:?}");
     let left = [ChildKind::Service].into();
-    let mut second = Course::new(new, BTreeSet::new(), false).after_pass(left);
+    let mut second = course(new).after_pass(left);
     let expected = (vec![Read::Child(ChildKind::Service), Read::Workload], None);
     assert_eq!(reads(&mut second, Some(false), |_| None), expected);
 }
@@ -629,7 +600,7 @@ fn a_new_workloads_children_are_created_without_a_read_in_its_first_pass_only() 
 fn a_child_that_the_last_pass_has_left_is_deleted_though_no_cache_shows_it() {
     let new = Snapshot::new(Arc::new(workload(&json!({"replicas": 1}))), [].into(), Vec::new());
     let kind = ChildKind::DisruptionBudget;
-    let mut course = Course::new(new, BTreeSet::new(), false).after_pass([kind].into());
+    let mut course = course(new).after_pass([kind].into());
     let unlabelled = live(child(kind).1);
     let (read, _) = reads(&mut course, Some(true), |asked| (asked == kind).then(|| unlabelled.clone()));
     assert_eq!(read.first(), Some(&Read::Child(kind)));
@@ -649,7 +620,7 @@ fn a_child_that_has_lost_batons_label_is_read_and_gets_it_back() {
             ChildKind::Deployment => deployment("s"),
             kind => live(child(kind).1),
         };
-        let mut course = Course::new(all_but(lost), BTreeSet::new(), false);
+        let mut course = course(all_but(lost));
         let (read, _) = reads(&mut course, Some(true), |kind| (kind == lost).then(unlabelled));
         assert_eq!(read.first(), Some(&Read::Child(lost)), "before anything is written");
         let applied = loop {
@@ -681,7 +652,7 @@ fn batons_autoscaler_without_its_label_is_found_by_what_it_scales_beside_another
         is_ambiguous: false,
     };
     seen.autoscalers = vec![autoscaler("other", None), autoscaler("web", Some(owner))];
-    let mut course = Course::new(seen, BTreeSet::new(), false);
+    let mut course = course(seen);
     let (read, _) = reads(&mut course, Some(true), |kind| (kind == ChildKind::Autoscaler).then(own));
     assert_eq!(read.first(), Some(&Read::Child(ChildKind::Autoscaler)));
     assert!(course.seen().own(ChildKind::Autoscaler).is_some());

@@ -1,19 +1,15 @@
 //! Whatever a pass holds, its status can be stored and its Events are few.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use baton_apply::{Effects, FieldPath, Takeover, contention::Contested};
 use baton_controller::{
     decide::{
         child::ChildKind,
-        course::{ChildResult, Milestone},
-        rehearsal::Rehearsed,
+        pass::{ChildResult, Outbox, Pass, Rehearsed},
         replicas::{Autoscaler, Scales},
     },
-    report::{Done, Pass, Tried, Unreported, events, status},
+    report::{events, status},
 };
 use baton_crd::{DryRunResult, PlannedAction, WorkloadStatus};
 use jiff::Timestamp;
@@ -105,9 +101,8 @@ proptest! {
             key: ChildKind::Deployment, path, manager, count: 9, pause: Duration::from_secs(4),
         }).collect();
         let takeovers = takeovers(taken, part).into_iter().map(|takeover| (ChildKind::Deployment, takeover)).collect();
-        let unreported = Unreported { milestones: ChildKind::ALL.map(|kind| (kind, Milestone::Created)).into(), takeovers };
-        let done = Done::Enforced { results: BTreeMap::from(results), contested };
-        holds(&Pass { unreported, done, ..Pass::of_nothing(seen) })?;
+        let outbox = Outbox { milestones: ChildKind::ALL.map(|kind| (kind, ChildResult::Created)).into(), takeovers };
+        holds(&Pass { outbox, results: results.into(), contested, ..Pass::unchanged(seen) })?;
     }
 
     #[test]
@@ -115,15 +110,12 @@ proptest! {
         let takeovers = takeovers(fields, part);
         let paths: Vec<FieldPath> = takeovers.iter().map(|takeover| takeover.path.clone()).collect();
         let effects = Effects { sets: paths.clone(), takeovers, releases: paths.clone(), removes: paths };
-        let tried = Tried {
-            rehearsed: Rehearsed {
-                action: PlannedAction::Update, effects, stopped: Some(message.clone()), ..Rehearsed::default()
-            },
-            dry_run: DryRunResult::Rejected,
-            message: Some(message),
+        let rehearsed = Rehearsed {
+            action: PlannedAction::Update, effects, stopped: Some(message.clone()), dry_run: DryRunResult::Rejected,
+            message: Some(message), ..Rehearsed::default()
         };
         let seen = seen(&workload(&json!({"replicas": 3, "mode": "Preview"})), [child(ChildKind::Deployment)]);
-        let done = Done::Previewed(ChildKind::ALL.map(|kind| (kind, tried.clone())).into());
-        holds(&Pass { done, ..Pass::of_nothing(seen) })?;
+        let rehearsed = ChildKind::ALL.map(|kind| (kind, rehearsed.clone())).into();
+        holds(&Pass { rehearsed, settled: true, ..Pass::new(seen) })?;
     }
 }

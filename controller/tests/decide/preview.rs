@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::common::{
-    cluster::{apply, deployment, earlier, enforced, now, response, schemas},
+    cluster::{apply, deployment, enforced, now, response, schemas},
     disown, seen, workload,
 };
 use baton_apply::{Effects, FieldPath, Schemas, Takeover};
 use baton_controller::decide::{
     child::ChildKind,
-    rehearsal::{Rehearsal, Rehearsed, rehearse},
+    pass::{Pass, Rehearsed},
+    rehearsal::rehearse,
     snapshot::Snapshot,
 };
 use baton_crd::PlannedAction;
@@ -37,17 +38,17 @@ fn edited(before: &Snapshot, spec: &Value) -> Snapshot {
     edited
 }
 
-fn rehearsed(seen: &Snapshot) -> Rehearsal {
+fn rehearsed(seen: &Snapshot) -> Pass {
     rehearse(seen, schemas(), now()).unwrap()
 }
 
 fn of(seen: &Snapshot, child: ChildKind) -> Rehearsed {
-    rehearsed(seen).children[&child].clone()
+    rehearsed(seen).rehearsed[&child].clone()
 }
 
-fn actions(rehearsal: &Rehearsal) -> Vec<(ChildKind, PlannedAction, u32)> {
+fn actions(rehearsal: &Pass) -> Vec<(ChildKind, PlannedAction, u32)> {
     let action = |(child, rehearsed): (&ChildKind, &Rehearsed)| (*child, rehearsed.action, rehearsed.writes);
-    rehearsal.children.iter().map(action).collect()
+    rehearsal.rehearsed.iter().map(action).collect()
 }
 
 fn full() -> Value {
@@ -76,32 +77,32 @@ fn a_new_workload_would_get_each_child_in_one_write() {
     let created = |child| (child, PlannedAction::Create, 1);
     let children = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
     assert_eq!(actions(&rehearsal), children.map(created));
-    let sets = &rehearsal.children[&ChildKind::DisruptionBudget].effects.sets;
+    let sets = &rehearsal.rehearsed[&ChildKind::DisruptionBudget].effects.sets;
     assert!(texts(sets).contains(&".spec.maxUnavailable"), "{sets:?}");
 }
 
 #[test]
 fn nothing_would_be_done_if_everything_matches_the_spec() {
     let rehearsal = rehearsed(&settled(&full()));
-    for (child, rehearsed) in &rehearsal.children {
-        let Rehearsed { action, effects, writes, first, stopped } = rehearsed;
+    for (child, rehearsed) in &rehearsal.rehearsed {
+        let Rehearsed { action, effects, writes, first, stopped, .. } = rehearsed;
         assert_eq!((*action, *writes), (PlannedAction::Nothing, 0), "{child}");
         assert_eq!((effects, stopped), (&Effects::default(), &None), "{child}");
         assert!(first.as_ref().unwrap().is_noop(), "{child}: a dry run is still possible");
     }
-    assert_eq!(rehearsal.children.len(), 3);
+    assert_eq!(rehearsal.rehearsed.len(), 3);
 }
 
 #[test]
 fn a_changed_variable_would_be_set_and_nothing_else() {
     let after = full_but("/template/spec/containers/0/env/0/value", json!("debug"));
     let rehearsal = rehearsed(&edited(&settled(&full()), &after));
-    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    let deployment = &rehearsal.rehearsed[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Update, 1));
     let value = r#".spec.template.spec.containers[name="app"].env[name="LEVEL"].value"#;
     assert_eq!(texts(&deployment.effects.sets), [value]);
     assert!(deployment.effects.removes.is_empty());
-    assert_eq!(rehearsal.children[&ChildKind::Service].action, PlannedAction::Nothing);
+    assert_eq!(rehearsal.rehearsed[&ChildKind::Service].action, PlannedAction::Nothing);
 }
 
 #[test]
@@ -124,11 +125,11 @@ fn autoscaling_would_hand_over_the_replica_count_in_two_writes_and_release_it() 
     let mut after = full();
     after["autoscaling"] = json!({"minReplicas": 2, "maxReplicas": 5});
     let rehearsal = rehearsed(&edited(&settled(&full()), &after));
-    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    let deployment = &rehearsal.rehearsed[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Update, 2));
     assert_eq!(texts(&deployment.effects.releases), [".spec.replicas"]);
     assert!(deployment.effects.sets.is_empty(), "the replica count stays: {:?}", deployment.effects.sets);
-    assert_eq!(rehearsal.children[&ChildKind::Autoscaler].action, PlannedAction::Create);
+    assert_eq!(rehearsal.rehearsed[&ChildKind::Autoscaler].action, PlannedAction::Create);
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn a_new_autoscaled_workload_would_be_handed_over_at_once() {
 fn a_takeover_is_reported_with_its_manager() {
     let mut before = settled(&full());
     let rogue = apply(&deployment(&json!({"image": "evil:1"})), "rogue", true);
-    let live = response(&rogue, before.child(ChildKind::Deployment), earlier());
+    let live = response(&rogue, before.child(ChildKind::Deployment));
     before.put(ChildKind::Deployment, Some(live));
     let takeover = Takeover {
         path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].image"#),
@@ -163,16 +164,16 @@ fn another_owners_object_would_not_be_written_and_the_other_children_would() {
     disown(&mut before, ChildKind::Service);
     let rehearsal = rehearsed(&before);
     assert_eq!(rehearsal.refused.len(), 1);
-    let service = &rehearsal.children[&ChildKind::Service];
+    let service = &rehearsal.rehearsed[&ChildKind::Service];
     assert_eq!((service.action, service.writes), (PlannedAction::Nothing, 0));
     assert_eq!(service.stopped.as_ref(), Some(&rehearsal.refused[0].message));
-    assert_eq!(rehearsal.children[&ChildKind::DisruptionBudget].action, PlannedAction::Update);
+    assert_eq!(rehearsal.rehearsed[&ChildKind::DisruptionBudget].action, PlannedAction::Update);
 }
 
 #[test]
 fn without_a_schema_the_first_write_is_known_and_its_effect_is_not() {
     let rehearsal = rehearse(&seen(&workload(&full()), []), &Schemas::default(), now()).unwrap();
-    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    let deployment = &rehearsal.rehearsed[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Create, 0));
     assert!(deployment.stopped.as_ref().unwrap().contains("no usable schema of Deployment"));
     assert!(deployment.first.as_ref().unwrap().prediction.is_err(), "a dry run is still possible");
@@ -185,13 +186,13 @@ fn a_write_that_the_server_would_refuse_ends_the_rehearsal_of_its_child_with_a_m
     let mut spec = full();
     spec["template"]["spec"]["containers"][0]["ports"] = ports;
     let rehearsal = rehearsed(&edited(&settled(&full()), &spec));
-    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    let deployment = &rehearsal.rehearsed[&ChildKind::Deployment];
     let message = deployment.stopped.as_ref().unwrap();
     assert!(
         message.starts_with("the API server would refuse it: ") && message.contains("ports"),
         "{message}"
     );
-    assert_eq!(rehearsal.children[&ChildKind::Service].stopped, None);
+    assert_eq!(rehearsal.rehearsed[&ChildKind::Service].stopped, None);
 }
 
 #[test]
@@ -206,9 +207,9 @@ fn a_rehearsal_after_the_writes_would_do_nothing_again() {
         autoscaled,
     ] {
         let before = edited(&settled(&full()), &after);
-        assert!(rehearsed(&before).children.values().any(|rehearsed| rehearsed.writes > 0), "{after}");
+        assert!(rehearsed(&before).rehearsed.values().any(|rehearsed| rehearsed.writes > 0), "{after}");
         let after_it = done(before);
-        for (child, rehearsed) in rehearsed(&after_it).children {
+        for (child, rehearsed) in rehearsed(&after_it).rehearsed {
             assert_eq!(rehearsed.action, PlannedAction::Nothing, "{child} of {after}");
         }
     }
@@ -234,10 +235,10 @@ fn twenty_thousand_annotations_that_another_manager_has_overwritten_are_rehearse
     let mut other = deployment(&json!({}));
     other["metadata"]["annotations"] = annotations("2");
     other["spec"] = json!({});
-    let live = response(&apply(&other, "rogue", true), seen.own(ChildKind::Deployment), now());
+    let live = response(&apply(&other, "rogue", true), seen.own(ChildKind::Deployment));
     seen.put(ChildKind::Deployment, Some(live));
     let takeovers = of(&seen, ChildKind::Deployment).effects.takeovers;
     assert_eq!(takeovers.len(), COUNT);
     let (finished, _) = enforced(seen);
-    assert_eq!(finished.takeovers.len(), COUNT, "a write takes over what the rehearsal says");
+    assert_eq!(finished.outbox.takeovers.len(), COUNT, "a write takes over what the rehearsal says");
 }

@@ -10,11 +10,10 @@ use baton_apply::{
 use baton_controller::{
     decide::{
         child::ChildKind,
-        course::{ChildResult, Milestone},
-        rehearsal::Rehearsed,
+        pass::{ChildResult, Outbox, Pass, Rehearsed},
         replicas::{Autoscaler, Scales},
     },
-    report::{Done, Pass, Tried, Unreadable, Unreported, events, status, unreadable},
+    report::{Unreadable, events, status, unreadable},
 };
 use baton_crd::{ChildState, DryRunResult, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
@@ -30,8 +29,22 @@ fn pass(
     children: impl IntoIterator<Item = (ChildKind, Value)>,
     results: impl IntoIterator<Item = (ChildKind, ChildResult)>,
 ) -> Pass {
-    let done = Done::Enforced { results: BTreeMap::from_iter(results), contested: Vec::new() };
-    Pass { done, ..Pass::of_nothing(seen(workload, children)) }
+    Pass { results: results.into_iter().collect(), ..Pass::unchanged(seen(workload, children)) }
+}
+
+/// A Workload with three replicas.
+fn fixed() -> Workload {
+    workload(&json!({"replicas": 3}))
+}
+
+/// A pass that finds it as the spec says, with its pods running.
+fn well() -> Pass {
+    pass(&fixed(), [deployment(&running())], applied())
+}
+
+/// The status after this pass of a Workload without a status.
+fn status_of(pass: &Pass) -> WorkloadStatus {
+    status(pass, &WorkloadStatus::default(), now())
 }
 
 fn contested_field(path: &str) -> Contested<ChildKind> {
@@ -46,11 +59,7 @@ fn contested_field(path: &str) -> Contested<ChildKind> {
 
 /// The same while this is contested.
 fn contested_pass(contested: Contested<ChildKind>) -> Pass {
-    let mut pass = pass(&workload(&json!({"replicas": 3})), [deployment(&running())], applied());
-    if let Done::Enforced { contested: all, .. } = &mut pass.done {
-        all.push(contested);
-    }
-    pass
+    Pass { contested: vec![contested], ..well() }
 }
 
 /// A Deployment whose replica count Baton owns, with this status.
@@ -96,63 +105,59 @@ fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> V
 
 #[test]
 fn a_pass_that_changes_nothing_gives_the_same_status_at_any_time() {
-    let workload = workload(&json!({"replicas": 3}));
-    let pass = pass(&workload, [deployment(&running())], applied());
-    let first = status(&pass, &WorkloadStatus::default(), now());
+    let pass = well();
+    let first = status_of(&pass);
     assert_eq!(status(&pass, &first, now() + 1.hour()), first);
     assert_eq!(reasons(&pass, &first, &first), Vec::<String>::new());
 }
 
 #[test]
 fn a_workload_is_ready_once_its_deployment_is_available_with_the_latest_spec() {
-    let workload = workload(&json!({"replicas": 3}));
-    let ready = |deployment_status: &Value| {
-        let pass = pass(&workload, [deployment(deployment_status)], applied());
-        let status = status(&pass, &WorkloadStatus::default(), now());
-        (brief(&status, "Ready"), progress(&status))
+    let but = |changes: Value| {
+        let mut status = running();
+        status.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        status
     };
-    let pair = |ready: &str, progress: &str| (ready.to_owned(), Some(progress.to_owned()));
-    assert_eq!(ready(&running()), ("True Available".to_owned(), None));
-
-    let mut unseen = running();
-    unseen["observedGeneration"] = json!(1);
-    assert_eq!(ready(&unseen), pair("False RollingOut", "Reconciling RollingOut"));
-
-    let mut too_few = running();
-    too_few["availableReplicas"] = json!(1);
-    too_few["conditions"] = json!([{"type": "Available", "status": "False"}]);
-    assert_eq!(ready(&too_few), pair("False RollingOut", "Reconciling RollingOut"));
-
-    let mut stuck = running();
-    stuck["conditions"] = json!([{"type": "Progressing", "status": "False", "message": "deadline exceeded"}]);
-    assert_eq!(ready(&stuck), pair("False Stuck", "Stalled Stuck"));
-
-    let mut short = too_few;
-    let conditions = short["conditions"].as_array_mut().unwrap();
-    conditions.push(json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"}));
-    assert_eq!(ready(&short), pair("False ReplicaFailure", "Reconciling ReplicaFailure"));
+    let unavailable = json!({"type": "Available", "status": "False"});
+    let short = json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"});
+    let stuck = json!({"type": "Progressing", "status": "False", "message": "deadline exceeded"});
+    let few = |conditions: Value| but(json!({"availableReplicas": 1, "conditions": conditions}));
+    let rolling_out = Some("Reconciling RollingOut");
+    for (deployment_status, is_ready, is_in_progress) in [
+        (running(), "True Available", None),
+        (but(json!({"availableReplicas": 2})), "True Available", rolling_out),
+        (but(json!({"observedGeneration": 1})), "False RollingOut", rolling_out),
+        (few(json!([unavailable])), "False RollingOut", rolling_out),
+        (but(json!({"conditions": [stuck]})), "False Stuck", Some("Stalled Stuck")),
+        (few(json!([unavailable, short])), "False ReplicaFailure", Some("Reconciling ReplicaFailure")),
+    ] {
+        let status = status_of(&pass(&fixed(), [deployment(&deployment_status)], applied()));
+        let found = (brief(&status, "Ready"), progress(&status));
+        assert_eq!(found, (is_ready.to_owned(), is_in_progress.map(str::to_owned)), "{deployment_status}");
+    }
 }
 
 #[test]
 fn a_workload_with_a_child_that_is_not_applied_is_not_ready_and_stalls_if_baton_cannot_continue() {
     let workload = workload(&json!({"replicas": 3, "service": {"ports": [{"port": 80}]}}));
-    let with = |result: ChildResult| {
+    for (result, is_ready, is_in_progress) in [
+        (ChildResult::Created, "True Available", None),
+        (ChildResult::Failed("no response".to_owned()), "False NotApplied", Some("Reconciling Pending")),
+        (ChildResult::Rejected("no".to_owned()), "False NotApplied", Some("Stalled Rejected")),
+    ] {
         let results = applied().into_iter().chain([(ChildKind::Service, result)]);
-        let pass = pass(&workload, [deployment(&running())], results);
-        let status = status(&pass, &WorkloadStatus::default(), now());
-        (brief(&status, "Ready"), progress(&status))
-    };
-    let not_ready = |progress: &str| ("False NotApplied".to_owned(), Some(progress.to_owned()));
-    assert_eq!(with(ChildResult::Created), ("True Available".to_owned(), None));
-    assert_eq!(with(ChildResult::Failed("no response".to_owned())), not_ready("Reconciling Pending"));
-    assert_eq!(with(ChildResult::Rejected("no".to_owned())), not_ready("Stalled Rejected"));
+        let status = status_of(&pass(&workload, [deployment(&running())], results));
+        assert_eq!(
+            (brief(&status, "Ready").as_str(), progress(&status).as_deref()),
+            (is_ready, is_in_progress)
+        );
+    }
 }
 
 /// The Workload after an edit, and its status before it.
 fn edited() -> (Workload, WorkloadStatus) {
-    let mut workload = workload(&json!({"replicas": 3}));
-    let before =
-        status(&pass(&workload, [deployment(&running())], applied()), &WorkloadStatus::default(), now());
+    let mut workload = fixed();
+    let before = status_of(&well());
     assert_eq!((before.observed_generation, brief(&before, "Ready")), (Some(1), "True Available".to_owned()));
     workload.metadata.generation = Some(2);
     (workload, before)
@@ -216,21 +221,19 @@ fn complete(mode: &str) -> Pass {
     let mut deployment = deployment_owned_by("s", 3).1;
     deployment["status"] = running();
     let others = [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget].map(child);
-    Pass::of_nothing(seen(&workload, others.into_iter().chain([(ChildKind::Deployment, deployment)])))
+    Pass::unchanged(seen(&workload, others.into_iter().chain([(ChildKind::Deployment, deployment)])))
 }
 
 #[test]
 fn a_child_that_is_being_deleted_is_not_applied() {
     let whole = complete("Enforce");
     assert!(whole.is_well());
-    let status_of = |pass: &Pass| status(pass, &WorkloadStatus::default(), now());
     assert_eq!(brief(&status_of(&whole), "Applied"), "True Applied");
     for (kind, mode) in ChildKind::ALL.into_iter().flat_map(|kind| [(kind, "Enforce"), (kind, "Preview")]) {
         let mut pass = complete(mode);
         if mode == "Preview" {
-            let tried =
-                Tried { rehearsed: Rehearsed::default(), dry_run: DryRunResult::Agreed, message: None };
-            pass.done = Done::Previewed(ChildKind::ALL.map(|kind| (kind, tried.clone())).into());
+            pass.results.clear();
+            pass.rehearsed = ChildKind::ALL.map(|kind| (kind, Rehearsed::default())).into();
         }
         terminate(&mut pass.seen, kind);
         let after = status_of(&pass);
@@ -246,14 +249,14 @@ fn a_child_that_is_being_deleted_is_not_applied() {
 
 #[test]
 fn a_deployment_that_waits_for_the_end_of_batons_autoscaler_is_not_applied() {
-    let fixed = workload(&json!({"replicas": 3}));
+    let fixed = fixed();
     let mut seen = seen(&fixed, [deployment_owned_by("b", 5), child(ChildKind::Autoscaler)]);
     terminate(&mut seen, ChildKind::Autoscaler);
     for results in [BTreeMap::new(), applied().into()] {
         let was_written = !results.is_empty();
-        let pass = Pass { done: pass(&fixed, [], results).done, ..Pass::of_nothing(seen.clone()) };
+        let pass = Pass { results, ..Pass::unchanged(seen.clone()) };
         assert_eq!(pass.is_well(), was_written);
-        let after = status(&pass, &WorkloadStatus::default(), now());
+        let after = status_of(&pass);
         assert_eq!(brief(&after, "Applied"), "False Pending");
         assert!(condition(&after, "Applied").message.contains("HorizontalPodAutoscaler is deleted"));
     }
@@ -261,26 +264,23 @@ fn a_deployment_that_waits_for_the_end_of_batons_autoscaler_is_not_applied() {
 
 #[test]
 fn a_workload_is_not_applied_while_a_deletion_is_refused_or_open() {
-    let fixed = workload(&json!({"replicas": 3}));
-    let with = |result: Option<ChildResult>| {
+    for (result, state, is_applied) in [
+        (None, ChildState::Deleting, "False Pending"),
+        (Some(ChildResult::Failed("no response".to_owned())), ChildState::Deleting, "False Pending"),
+        (Some(ChildResult::Rejected("no".to_owned())), ChildState::Rejected, "False Rejected"),
+    ] {
         let results = applied().into_iter().chain(result.map(|result| (ChildKind::Service, result)));
-        let pass = pass(&fixed, [deployment(&running()), child(ChildKind::Service)], results);
-        let status = status(&pass, &WorkloadStatus::default(), now());
-        (status.children[1].state, brief(&status, "Applied"))
-    };
-    let not_applied = |state, reason: &str| (state, format!("False {reason}"));
-    assert_eq!(with(None), not_applied(ChildState::Deleting, "Pending"));
-    let failed = ChildResult::Failed("no response".to_owned());
-    assert_eq!(with(Some(failed)), not_applied(ChildState::Deleting, "Pending"));
-    let rejected = ChildResult::Rejected("no".to_owned());
-    assert_eq!(with(Some(rejected)), not_applied(ChildState::Rejected, "Rejected"));
+        let children = [deployment(&running()), child(ChildKind::Service)];
+        let status = status_of(&pass(&fixed(), children, results));
+        assert_eq!((status.children[1].state, brief(&status, "Applied").as_str()), (state, is_applied));
+    }
 }
 
 #[test]
 fn a_workload_that_cannot_be_read_stalls() {
-    let workload = workload(&json!({"replicas": 3}));
+    let workload = fixed();
     let rolling_out = pass(&workload, [deployment(&json!({}))], applied());
-    let before = status(&rolling_out, &WorkloadStatus::default(), now());
+    let before = status_of(&rolling_out);
     assert_eq!(progress(&before).as_deref(), Some("Reconciling RollingOut"));
     let after = unreadable(Some(2), &before, &Unreadable::Undecodable("no".to_owned()), now());
     assert_eq!(
@@ -291,9 +291,8 @@ fn a_workload_that_cannot_be_read_stalls() {
 
 #[test]
 fn a_ready_workload_stays_ready_until_another_replica_count_is_observed() {
-    let workload = workload(&json!({"replicas": 3}));
-    let before =
-        status(&pass(&workload, [deployment(&running())], applied()), &WorkloadStatus::default(), now());
+    let workload = fixed();
+    let before = status_of(&well());
     let mut unseen = running();
     unseen["observedGeneration"] = json!(1);
     let after = status(&pass(&workload, [deployment(&unseen)], applied()), &before, now());
@@ -307,9 +306,9 @@ fn a_ready_workload_stays_ready_until_another_replica_count_is_observed() {
 
 #[test]
 fn a_condition_is_dated_by_the_change_of_its_status() {
-    let workload = workload(&json!({"replicas": 3}));
-    let well = pass(&workload, [deployment(&running())], applied());
-    let before = status(&well, &WorkloadStatus::default(), now());
+    let workload = fixed();
+    let well = well();
+    let before = status_of(&well);
     let rejected = [(ChildKind::Deployment, ChildResult::Rejected("no".into()))];
     let after = status(&pass(&workload, [deployment(&running())], rejected), &before, now() + 1.minute());
     let since = |status: &WorkloadStatus, type_| condition(status, type_).last_transition_time.0;
@@ -319,10 +318,10 @@ fn a_condition_is_dated_by_the_change_of_its_status() {
 
 #[test]
 fn a_rejected_child_is_reported_with_the_servers_message_by_one_event_and_its_recovery_by_another() {
-    let workload = workload(&json!({"replicas": 3}));
+    let workload = fixed();
     let message = "spec.replicas: Invalid value";
     let rejected = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(message.into()))]);
-    let first = status(&rejected, &WorkloadStatus::default(), now());
+    let first = status_of(&rejected);
     assert_eq!(brief(&first, "Applied"), "False Rejected");
     assert!(condition(&first, "Applied").message.contains(message));
     assert_eq!(reasons(&rejected, &WorkloadStatus::default(), &first), ["Rejected"]);
@@ -331,7 +330,7 @@ fn a_rejected_child_is_reported_with_the_servers_message_by_one_event_and_its_re
     assert_eq!(second, first, "while it is held back, the report stays");
     assert_eq!(reasons(&rejected, &first, &second), Vec::<String>::new());
 
-    let well = pass(&workload, [deployment(&running())], applied());
+    let well = well();
     let third = status(&well, &second, now());
     assert_eq!(third.children[0].state, ChildState::Applied);
     assert!(reasons(&well, &second, &third).contains(&"Accepted".to_owned()));
@@ -339,31 +338,27 @@ fn a_rejected_child_is_reported_with_the_servers_message_by_one_event_and_its_re
 
 #[test]
 fn the_handover_shows_in_owner_phase_and_conditions() {
+    use HandoverPhase::{AutoscalerDisabled, AutoscalerMissing, HandedOver, HandoverPending, OwnedByOther};
     let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let reported = |managers: &str| {
-        let children = [deployment_owned_by(managers, 4), child(ChildKind::Autoscaler)];
-        let status = status(&pass(&autoscaled, children, []), &WorkloadStatus::default(), now());
-        let ownership = status.replica_ownership.clone().unwrap();
-        let types = status.conditions.iter().filter(|condition| condition.type_.contains("Hand"));
-        let types: Vec<String> =
-            types.map(|condition| format!("{}={}", condition.type_, condition.status)).collect();
-        (ownership.owner, ownership.phase, types)
-    };
-    let pending = vec!["HandedOver=False".to_owned(), "HandoverPending=True".to_owned()];
-    assert_eq!(reported("t"), ("handover-to-hpa".into(), HandoverPhase::HandoverPending, pending));
-    let done = vec!["HandedOver=True".to_owned()];
-    assert_eq!(reported("s"), ("kube-controller-manager (scale)".into(), HandoverPhase::HandedOver, done));
-    let other = vec!["HandedOver=False".to_owned()];
-    assert_eq!(reported("o"), ("kubectl".into(), HandoverPhase::OwnedByOther, other));
-}
-
-#[test]
-fn a_deleted_autoscaler_is_reported_as_missing_while_the_replica_count_stays() {
-    let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let pass = pass(&autoscaled, [deployment_owned_by("s", 4)], []);
-    let status = status(&pass, &WorkloadStatus::default(), now());
-    assert_eq!(brief(&status, "AutoscalerMissing"), "True AutoscalerMissing");
-    assert_eq!(status.replica_ownership.unwrap().value, 4);
+    let by_scale = "kube-controller-manager (scale)";
+    for (managers, count, has_autoscaler, owner, phase, handed_over, unusual) in [
+        ("t", 4, true, "handover-to-hpa", HandoverPending, "False HandoverPending", Some("HandoverPending")),
+        ("s", 4, true, by_scale, HandedOver, "True HandedOver", None),
+        ("o", 4, true, "kubectl", OwnedByOther, "False OwnedByOther", None),
+        ("s", 4, false, by_scale, AutoscalerMissing, "False AutoscalerMissing", Some("AutoscalerMissing")),
+        ("s", 0, true, by_scale, AutoscalerDisabled, "False AutoscalerDisabled", Some("AutoscalerDisabled")),
+    ] {
+        let own = has_autoscaler.then(|| child(ChildKind::Autoscaler));
+        let children = [deployment_owned_by(managers, count)].into_iter().chain(own);
+        let status = status_of(&pass(&autoscaled, children, []));
+        assert_eq!(brief(&status, "HandedOver"), handed_over);
+        let known = ["Ready", "Applied", "Reconciling", "Stalled", "HandedOver"];
+        let others = status.conditions.iter().filter(|one| !known.contains(&one.type_.as_str()));
+        let others: Vec<String> = others.map(|one| format!("{} {}", one.type_, one.status)).collect();
+        assert_eq!(others, Vec::from_iter(unusual.map(|type_| format!("{type_} True"))));
+        let ownership = status.replica_ownership.unwrap();
+        assert_eq!((ownership.owner.as_str(), ownership.phase, ownership.value), (owner, phase, count));
+    }
 }
 
 fn autoscaler(name: &str) -> Autoscaler {
@@ -380,7 +375,7 @@ fn autoscaler(name: &str) -> Autoscaler {
 fn an_external_autoscaler_is_reported_as_missing_only_if_it_existed_before() {
     let external = workload(&json!({"autoscaling": {"external": {}}}));
     let by_hand = pass(&external, [deployment_owned_by("s", 4)], []);
-    let first = status(&by_hand, &WorkloadStatus::default(), now());
+    let first = status_of(&by_hand);
     assert_eq!(brief(&first, "HandedOver"), "True HandedOver", "users may scale without an autoscaler");
 
     let mut scaled = pass(&external, [deployment_owned_by("s", 4)], []);
@@ -396,10 +391,10 @@ fn an_external_autoscaler_is_reported_as_missing_only_if_it_existed_before() {
 
 #[test]
 fn autoscalers_that_the_spec_does_not_have_are_reported_by_name() {
-    let fixed = workload(&json!({"replicas": 3}));
+    let fixed = fixed();
     let mut pass = pass(&fixed, [deployment_owned_by("s", 5)], []);
     pass.seen.autoscalers = vec![autoscaler("theirs")];
-    let status = status(&pass, &WorkloadStatus::default(), now());
+    let status = status_of(&pass);
     assert_eq!(brief(&status, "AutoscalerConflict"), "True AutoscalerConflict");
     assert!(condition(&status, "AutoscalerConflict").message.contains("theirs"));
     assert_eq!(reasons(&pass, &WorkloadStatus::default(), &status), ["AutoscalerConflict"]);
@@ -412,7 +407,7 @@ fn an_autoscaler_that_kubernetes_cannot_resolve_or_has_stopped_is_reported() {
     let reported = |workload: &Workload, autoscalers: &[&Autoscaler]| {
         let mut pass = pass(workload, [deployment_owned_by("s", 4)], []);
         pass.seen.autoscalers = autoscalers.iter().map(|one| (*one).clone()).collect();
-        let status = status(&pass, &WorkloadStatus::default(), now());
+        let status = status_of(&pass);
         let conflict = status.conditions.iter().find(|condition| condition.type_ == "AutoscalerConflict");
         conflict.map(|condition| condition.message.clone())
     };
@@ -441,17 +436,8 @@ fn an_autoscaler_that_kubernetes_cannot_resolve_or_has_stopped_is_reported() {
 }
 
 #[test]
-fn an_autoscaler_at_zero_replicas_is_reported_as_disabled() {
-    let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let pass = pass(&autoscaled, [deployment_owned_by("s", 0), child(ChildKind::Autoscaler)], []);
-    let status = status(&pass, &WorkloadStatus::default(), now());
-    assert_eq!(brief(&status, "AutoscalerDisabled"), "True AutoscalerDisabled");
-    assert_eq!(brief(&status, "HandedOver"), "False AutoscalerDisabled");
-}
-
-#[test]
 fn an_adoption_names_the_managers_that_were_retired() {
-    let adopted = Milestone::Adopted { retired: vec!["helm".to_owned()] };
+    let adopted = ChildResult::Adopted { retired: vec!["helm".to_owned()] };
     let pass = pass_that(vec![(ChildKind::Deployment, adopted)], []);
     let unchanged = WorkloadStatus::default();
     let [event] = &events(&pass, &unchanged, &unchanged, now())[..] else { panic!() };
@@ -461,10 +447,10 @@ fn an_adoption_names_the_managers_that_were_retired() {
 
 #[test]
 fn an_event_names_its_child_and_fits_the_servers_limits() {
-    let workload = workload(&json!({"replicas": 3}));
+    let workload = fixed();
     let long = "ä".repeat(2000);
     let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
-    let after = status(&pass, &WorkloadStatus::default(), now());
+    let after = status_of(&pass);
     let events = events(&pass, &WorkloadStatus::default(), &after, now());
     assert!(events[0].note.as_ref().unwrap().len() <= 1024);
     assert_eq!(events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
@@ -473,14 +459,12 @@ fn an_event_names_its_child_and_fits_the_servers_limits() {
 #[test]
 fn creations_are_one_event_and_each_deletion_is_one_whatever_the_last_result_is() {
     let milestones = vec![
-        (ChildKind::Service, Milestone::Created),
-        (ChildKind::Deployment, Milestone::Created),
-        (ChildKind::DisruptionBudget, Milestone::Deleted),
+        (ChildKind::Service, ChildResult::Created),
+        (ChildKind::Deployment, ChildResult::Created),
+        (ChildKind::DisruptionBudget, ChildResult::Deleted),
     ];
     let mut pass = pass_that(milestones, []);
-    if let Done::Enforced { results, .. } = &mut pass.done {
-        results.insert(ChildKind::Deployment, ChildResult::Failed("no response".to_owned()));
-    }
+    pass.results.insert(ChildKind::Deployment, ChildResult::Failed("no response".to_owned()));
     let unchanged = WorkloadStatus::default();
     let notes: Vec<_> =
         events(&pass, &unchanged, &unchanged, now()).into_iter().filter_map(|event| event.note).collect();
@@ -506,12 +490,11 @@ fn pass_with(takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>) -> Pass
 }
 
 fn pass_that(
-    milestones: Vec<(ChildKind, Milestone)>,
+    milestones: Vec<(ChildKind, ChildResult)>,
     takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>,
 ) -> Pass {
-    let workload = workload(&json!({"replicas": 3}));
-    let unreported = Unreported { milestones, takeovers: takeovers.into_iter().collect() };
-    Pass { unreported, ..pass(&workload, [deployment(&running())], applied()) }
+    let outbox = Outbox { milestones, takeovers: takeovers.into_iter().collect() };
+    Pass { outbox, ..well() }
 }
 
 fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
@@ -562,13 +545,13 @@ fn of_twenty_thousand_takeovers_the_last_are_kept() {
 #[test]
 fn what_cannot_be_reported_for_long_is_kept_up_to_a_limit_without_the_oldest() {
     let path = |at: usize| format!(".metadata.annotations.k{at}");
-    let mut unreported = Unreported::default();
+    let mut outbox = Outbox::default();
     for at in 0..50 {
         let takeovers = (at * 1000..(at + 1) * 1000).map(|at| takeover(&path(at), "rogue")).collect();
-        unreported.add(Unreported { takeovers, ..Unreported::default() });
+        outbox.add(Outbox { takeovers, ..Outbox::default() });
     }
-    assert!(unreported.takeovers.len() < 10_000, "{}", unreported.takeovers.len());
-    assert_eq!(unreported.takeovers.last().unwrap().1.path.to_string(), path(49_999));
+    assert!(outbox.takeovers.len() < 10_000, "{}", outbox.takeovers.len());
+    assert_eq!(outbox.takeovers.last().unwrap().1.path.to_string(), path(49_999));
 }
 
 #[test]
@@ -590,7 +573,7 @@ fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
     ];
     assert_eq!(reported, expected);
 
-    let before = status(&burst, &WorkloadStatus::default(), now());
+    let before = status_of(&burst);
     let again = pass_with([takeover(".spec.minReadySeconds", "rogue")]);
     assert_eq!(notes(&again, &before, now() + 1.minute()), Vec::<String>::new(), "still the same burst");
     assert_eq!(notes(&again, &before, now() + 1.hour()).len(), 1);
@@ -599,7 +582,7 @@ fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
 #[test]
 fn the_slowest_contention_is_one_burst() {
     let contested = pass_with([takeover(IMAGE, "rogue")]);
-    let before = status(&contested, &WorkloadStatus::default(), now());
+    let before = status_of(&contested);
     let slowest = now() + LONGEST_PAUSE + Duration::from_secs(30);
     assert_eq!(notes(&contested, &before, slowest), Vec::<String>::new());
 }
@@ -627,13 +610,11 @@ fn a_pause_before_a_scale_is_overwritten_is_no_takeback() {
         let workload = workload(&json!({"replicas": 3, "suspend": suspend}));
         let count = if suspend { 0 } else { 3 };
         let rest = pass(&workload, [deployment_owned_by("b", count)], applied());
-        let before = status(&rest, &WorkloadStatus::default(), now());
+        let before = status_of(&rest);
         assert_eq!(before.replica_ownership.as_ref().unwrap().phase, phase);
 
         let mut paused = pass(&workload, [deployment_owned_by("s", 5)], []);
-        if let Done::Enforced { contested, .. } = &mut paused.done {
-            contested.push(contested_field(".spec.replicas"));
-        }
+        paused.contested.push(contested_field(".spec.replicas"));
         let during = status(&paused, &before, now());
         let ownership = during.replica_ownership.as_ref().unwrap();
         assert_eq!((ownership.phase, ownership.value), (phase, 5));
@@ -645,21 +626,18 @@ fn a_pause_before_a_scale_is_overwritten_is_no_takeback() {
 
 #[test]
 fn a_contested_workload_names_a_few_of_many_fields() {
-    let mut pass = pass(&workload(&json!({"replicas": 3})), [deployment(&running())], applied());
-    if let Done::Enforced { contested, .. } = &mut pass.done {
-        *contested = (0..9000).map(|number| contested_field(&format!(".spec.field{number}"))).collect();
-    }
-    let message = condition(&status(&pass, &WorkloadStatus::default(), now()), "Contested").message.clone();
+    let mut pass = well();
+    pass.contested = (0..9000).map(|number| contested_field(&format!(".spec.field{number}"))).collect();
+    let message = condition(&status_of(&pass), "Contested").message.clone();
     assert!(message.contains(".spec.field4 ") && message.contains("and 8995 more fields"), "{message}");
     assert!(message.len() < 4096 && !message.contains(".spec.field5 "), "{message}");
 }
 
 #[test]
 fn contention_sets_and_clears_a_condition_with_an_event_each() {
-    let workload = workload(&json!({"replicas": 3}));
     let contested = contested_field(IMAGE);
-    let over = pass(&workload, [deployment(&running())], applied());
-    let before = status(&over, &WorkloadStatus::default(), now());
+    let over = well();
+    let before = status_of(&over);
     let is_contested =
         |status: &WorkloadStatus| status.conditions.iter().any(|condition| condition.type_ == "Contested");
     assert!(!is_contested(&before));
@@ -691,9 +669,9 @@ fn contention_sets_and_clears_a_condition_with_an_event_each() {
 /// A pass in a mode that writes nothing, with what it would do with the Deployment.
 fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRunResult, message: Option<&str>) -> Pass {
     let workload = workload(&json!({"replicas": 3, "mode": mode}));
-    let tried = Tried { rehearsed, dry_run, message: message.map(str::to_owned) };
-    let done = Done::Previewed(BTreeMap::from([(ChildKind::Deployment, tried)]));
-    Pass { done, ..pass(&workload, [deployment(&running())], []) }
+    let rehearsed = Rehearsed { dry_run, message: message.map(str::to_owned), ..rehearsed };
+    let rehearsed = [(ChildKind::Deployment, rehearsed)].into();
+    Pass { rehearsed, ..pass(&workload, [deployment(&running())], []) }
 }
 
 #[test]
@@ -702,7 +680,7 @@ fn a_mode_that_writes_nothing_reports_what_enforce_would_do() {
     for mode in ["Preview", "Paused"] {
         let reported = |rehearsed| {
             let pass = planned(mode, rehearsed, DryRunResult::Agreed, None);
-            let status = status(&pass, &WorkloadStatus::default(), now());
+            let status = status_of(&pass);
             assert_eq!(brief(&status, "Applied"), format!("Unknown {mode}"));
             (condition(&status, "Applied").message.clone(), status.children[0].state)
         };
@@ -726,7 +704,7 @@ fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message() {
     };
     let rehearsed = Rehearsed { action: PlannedAction::Update, effects, writes: 2, ..Rehearsed::default() };
     let pass = planned("Preview", rehearsed, DryRunResult::Disagreed, Some("the API server disagrees"));
-    let status = status(&pass, &WorkloadStatus::default(), now());
+    let status = status_of(&pass);
     let child = &status.plan[0];
     assert_eq!((child.action, child.writes), (PlannedAction::Update, Some(2)));
     assert_eq!((child.sets.len(), child.sets[100].as_str()), (101, "and 150 more"));
@@ -737,21 +715,16 @@ fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message() {
 
 #[test]
 fn a_plan_is_removed_with_the_mode() {
-    let before = status(
-        &planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None),
-        &WorkloadStatus::default(),
-        now(),
-    );
+    let before = status_of(&planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None));
     assert_eq!(before.plan.len(), 1);
-    let workload = workload(&json!({"replicas": 3}));
-    let after = status(&pass(&workload, [deployment(&running())], applied()), &before, now());
+    let after = status(&well(), &before, now());
     assert!(after.plan.is_empty());
     assert_eq!(brief(&after, "Applied"), "True Applied");
 }
 
 #[test]
 fn a_child_that_the_spec_no_longer_has_is_reported_until_it_is_gone() {
-    let fixed = workload(&json!({"replicas": 3}));
+    let fixed = fixed();
     let service = json!({"kind": "Service", "name": "web", "apiVersion": "v1", "state": "Applied"});
     let before: WorkloadStatus = serde_json::from_value(json!({"children": [service]})).unwrap();
     let state_of_service = |result: Option<ChildResult>| {

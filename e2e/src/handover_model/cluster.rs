@@ -71,7 +71,7 @@ impl Spec {
     /// The same, as the operator reads it from a Workload.
     pub(super) fn wanted(self) -> Wanted {
         match self {
-            Self::Number(number) => Wanted::Number(number),
+            Self::Number(number) => Wanted::Fixed(number),
             Self::HandsOff => Wanted::HandsOff,
             Self::Own => Wanted::Autoscaler { start: START, whose: Whose::Own { min_replicas: START } },
             Self::External => Wanted::Autoscaler { start: START, whose: Whose::External },

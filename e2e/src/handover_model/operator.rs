@@ -359,7 +359,7 @@ impl Pass {
     /// The children that failed in it, and those that it skipped.
     fn failed(&self) -> HeldBack {
         let mut failed = self.held_back;
-        for (child, result) in self.course.results() {
+        for (child, result) in &self.course.pass().results {
             failed.set(*child, !result.is_written());
         }
         failed

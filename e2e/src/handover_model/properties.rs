@@ -127,7 +127,7 @@ pub(crate) fn judge(
 fn says(sent: &JudgedWrite, before: Option<JudgedReplicas<'_>>) -> Option<i32> {
     let recorded = sent.recorded.filter(|number| *number > 0);
     match (sent.wanted, before) {
-        (Wanted::Number(number), _) => Some(number),
+        (Wanted::Fixed(number), _) => Some(number),
         (Wanted::Suspended, _) => Some(0),
         (Wanted::Autoscaler { start, .. }, None) => recorded.or(Some(start)),
         (Wanted::HandsOff, None) => recorded.or(Some(RESET)),

@@ -6,10 +6,7 @@
 use std::collections::BTreeMap;
 
 use baton_apply::LiveObject;
-use baton_controller::decide::{
-    replicas::{Replicas, Wanted},
-    snapshot::wanted_replicas,
-};
+use baton_controller::decide::replicas::{Replicas, Wanted};
 use baton_crd::{Workload, labels::REPLICAS_BEFORE_SUSPEND};
 use kube::ResourceExt as _;
 use serde_json::Value;
@@ -184,7 +181,7 @@ impl Story {
     fn candidates(&self, author: &Author) -> Vec<(Wanted, Option<i32>)> {
         let known = self.workload.iter().rev().find(|version| version.revision <= author.since);
         let (uid, observed) = known.map_or(("", 0), |known| (&known.uid, known.observed));
-        let is_batons = |wanted| matches!(wanted, Wanted::Number(_) | Wanted::Suspended);
+        let is_batons = |wanted| matches!(wanted, Wanted::Fixed(_) | Wanted::Suspended);
         let is_candidate = |version: &&WorkloadVersion| {
             (version.uid != uid || version.generation >= observed)
                 && !(author.hands_over && is_batons(version.wanted))
@@ -226,7 +223,7 @@ impl WorkloadVersion {
             uid: workload.uid()?,
             generation: workload.metadata.generation?,
             observed: status.and_then(|status| status.observed_generation).unwrap_or_default(),
-            wanted: wanted_replicas(&workload),
+            wanted: Wanted::of(&workload),
             recorded: status.and_then(|status| Some(status.replica_ownership.as_ref()?.value)),
         })
     }

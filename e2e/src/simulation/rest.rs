@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use baton_apply::{Change, LiveObject};
 use baton_controller::decide::{
     child::ChildKind,
-    course::ChildResult,
+    pass::{ChildResult, Pass},
     plan::{Then, plan},
-    replicas::{Autoscaler, ScaleTarget, Wanted, Whose},
-    snapshot::{Snapshot, wanted_replicas},
+    replicas::{Autoscaler, ScaleTarget, Wanted, Whose, autoscaler_names, others_autoscalers},
+    snapshot::Snapshot,
 };
-use baton_controller::report::{self, Done, Pass};
+use baton_controller::report;
 use baton_crd::{Mode, Workload};
 use baton_testbed::{AuditEntry, Error, Metrics, lock};
 use kube::{Client, ResourceExt as _};
@@ -78,8 +78,7 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
     }
     // What isn't planned waits for something, such as an autoscaler for a Deployment that isn't the Workload's.
     let results = planned.steps.iter().map(|step| (step.child(), ChildResult::Applied)).collect();
-    let done = Done::Enforced { results, contested: Vec::new() };
-    let pass = Pass { refused: planned.refused, done, ..Pass::of_nothing(seen) };
+    let pass = Pass { refused: planned.refused, results, ..Pass::unchanged(seen) };
     let expected = report::status(&pass, &status, world.now());
     let [expected, reported] =
         [expected, status].map(|status| serde_json::to_value(status).unwrap_or_default());
@@ -96,15 +95,15 @@ fn number(seen: &Snapshot) -> Option<String> {
     let Some(replicas) = seen.replicas() else {
         return (!foreign).then(|| "there is no Deployment".to_owned());
     };
-    let (owners, others) = (&replicas.owners, !seen.others_autoscalers().is_empty());
+    let (owners, others) = (&replicas.owners, !others_autoscalers(seen).is_empty());
     let alone = owners.baton && !owners.temporary && owners.scale.is_empty();
     let own = seen.own(ChildKind::Autoscaler).is_some();
-    let (is_right, should) = match wanted_replicas(&seen.workload) {
+    let (is_right, should) = match Wanted::of(&seen.workload) {
         // Another owner's autoscaler may scale it, and stays the owner then.
-        Wanted::Number(number) if others => {
+        Wanted::Fixed(number) if others => {
             (!owners.baton || replicas.count == number, "the spec's, owned by Baton, or owned by others")
         }
-        Wanted::Number(number) => {
+        Wanted::Fixed(number) => {
             (alone && replicas.count == number && !own, "the spec's, owned by Baton alone")
         }
         Wanted::Suspended => (alone && replicas.count == 0 && !own, "0, owned by Baton alone"),
@@ -117,7 +116,7 @@ fn number(seen: &Snapshot) -> Option<String> {
         }
     };
     (!is_right).then(|| {
-        let autoscalers = seen.autoscaler_names().join(", ");
+        let autoscalers = autoscaler_names(seen).join(", ");
         format!(
             "{} owned by {}, scaled by [{autoscalers}]; it should be {should}",
             replicas.count,

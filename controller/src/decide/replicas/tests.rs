@@ -5,10 +5,10 @@ use super::*;
 
 const OWN: Wanted = Wanted::Autoscaler { start: 2, whose: Whose::Own { min_replicas: 2 } };
 const EXTERNAL: Wanted = Wanted::Autoscaler { start: 1, whose: Whose::External };
-const ALL: [Wanted; 5] = [Wanted::Number(3), Wanted::HandsOff, Wanted::Suspended, OWN, EXTERNAL];
+const ALL: [Wanted; 5] = [Wanted::Fixed(3), Wanted::HandsOff, Wanted::Suspended, OWN, EXTERNAL];
 
-/// A Deployment with so many replicas that these managers hold, each named by one letter: Baton, the temporary one, an
-/// autoscaler by its scale subresource, another one.
+/// A replica count that these managers own, each named by one letter: Baton, the temporary manager, an autoscaler by its scale
+/// subresource, another manager.
 fn owned_by(managers: &str, replicas: i32) -> Replicas {
     let entry = |letter| {
         let (manager, operation, subresource) = match letter {
@@ -45,9 +45,9 @@ fn autoscaler(name: &str, controller: Option<&str>) -> Autoscaler {
     }
 }
 
-/// What is decided for a Deployment that these hold, with or without an autoscaler of Baton's and with these of others.
+/// The decision for this replica count, with or without an autoscaler of Baton's and with these of others.
 fn decision(wanted: Wanted, live: &Replicas, own_autoscaler: bool, others: &[Autoscaler]) -> Decision {
-    decide(wanted, &Seen { deployment: Some(live), own_autoscaler, others, before: None })
+    super::decision(wanted, &Observed { deployment: Some(live), own_autoscaler, others, before: None })
 }
 
 fn next(wanted: Wanted, managers: &str, own_autoscaler: bool) -> Move {
@@ -60,33 +60,29 @@ fn phase(wanted: Wanted, managers: &str, own_autoscaler: bool) -> HandoverPhase 
 
 #[test]
 fn the_first_matching_owner_decides_the_state() {
-    let state = |managers: &str| State::of(Some(&owned_by(managers, 5)));
-    assert_eq!(state("b"), State::Held);
+    let state = |managers: &str| State::of(&owned_by(managers, 5));
+    assert_eq!(state("b"), State::Baton);
     assert_eq!(state("bt"), State::HandingOver { baton: true });
     assert_eq!(state("t"), State::HandingOver { baton: false });
     assert_eq!(state("s"), State::Scaled { baton: false });
     assert_eq!(state("bts"), State::Scaled { baton: true });
-    assert_eq!(state("to"), State::Other { baton: false });
-    assert_eq!(state(""), State::Unheld);
-    assert_eq!(
-        State::of(Some(&owned_by("", 0))),
-        State::Scaled { baton: false },
-        "a scale to zero has no owner"
-    );
-    assert_eq!(State::of(None), State::Absent);
+    assert_eq!(state("to"), State::Other);
+    assert_eq!(state(""), State::Unowned);
+    assert_eq!(State::of(&owned_by("", 0)), State::Scaled { baton: false }, "a scale to zero has no owner");
 }
 
 #[test]
 fn a_new_deployment_has_the_replica_count_its_owner_starts_from() {
     let created = |wanted, before| {
-        decide(wanted, &Seen { deployment: None, own_autoscaler: false, others: &[], before }).next
+        super::decision(wanted, &Observed { deployment: None, own_autoscaler: false, others: &[], before })
+            .next
     };
-    assert_eq!(created(Wanted::Number(3), None), Move::Create(Some(3)));
+    assert_eq!(created(Wanted::Fixed(3), None), Move::Create(Some(3)));
     assert_eq!(created(Wanted::HandsOff, None), Move::Create(None));
     assert_eq!(created(Wanted::Suspended, None), Move::Create(Some(0)));
     assert_eq!(created(OWN, None), Move::Create(Some(2)));
     let had_nine = Some(9);
-    assert_eq!(created(Wanted::Number(3), had_nine), Move::Create(Some(3)));
+    assert_eq!(created(Wanted::Fixed(3), had_nine), Move::Create(Some(3)));
     assert_eq!(created(Wanted::HandsOff, had_nine), Move::Create(Some(9)));
     assert_eq!(created(Wanted::Suspended, had_nine), Move::Create(Some(0)));
     assert_eq!(created(OWN, had_nine), Move::Create(Some(9)));
@@ -110,13 +106,13 @@ fn a_suspended_count_is_taken_over_as_it_is_before_it_becomes_zero() {
 fn after_a_suspension_the_next_owner_finds_the_count_from_before() {
     let resumed = |wanted, before| {
         let zero = owned_by("b", 0);
-        let seen = Seen { deployment: Some(&zero), own_autoscaler: false, others: &[], before };
-        decide(wanted, &seen).next
+        let observed = Observed { deployment: Some(&zero), own_autoscaler: false, others: &[], before };
+        super::decision(wanted, &observed).next
     };
     for wanted in [OWN, EXTERNAL, Wanted::HandsOff] {
         assert_eq!(resumed(wanted, Some(9)), Move::Claim(9), "{wanted:?}");
     }
-    assert_eq!(resumed(Wanted::Number(3), Some(9)), Move::Set(3));
+    assert_eq!(resumed(Wanted::Fixed(3), Some(9)), Move::Set(3));
 }
 
 #[test]
@@ -143,7 +139,7 @@ fn a_count_without_an_owner_gets_the_temporary_manager_so_that_its_next_owner_is
     );
     assert_eq!(decision(Wanted::HandsOff, &owned_by("", 0), false, &[]).next, Move::LeaveOut);
     let kedas = [autoscaler("keda-hpa-web", Some("ScaledObject"))];
-    let next = decision(Wanted::Number(3), &owned_by("", 0), false, &kedas).next;
+    let next = decision(Wanted::Fixed(3), &owned_by("", 0), false, &kedas).next;
     assert_eq!(next, Move::LeaveOut, "another manager's zero isn't contested");
 }
 
@@ -163,8 +159,8 @@ fn the_phase_shows_what_the_handover_waits_for() {
     assert_eq!(phase(OWN, "s", false), HandoverPhase::AutoscalerMissing);
     assert_eq!(phase(OWN, "o", true), HandoverPhase::OwnedByOther);
     assert_eq!(phase(EXTERNAL, "s", false), HandoverPhase::HandedOver, "a user may scale");
-    assert_eq!(phase(Wanted::Number(5), "b", false), HandoverPhase::Fixed);
-    assert_eq!(phase(Wanted::Number(5), "s", false), HandoverPhase::TakingBack);
+    assert_eq!(phase(Wanted::Fixed(5), "b", false), HandoverPhase::Fixed);
+    assert_eq!(phase(Wanted::Fixed(5), "s", false), HandoverPhase::TakingBack);
     assert_eq!(phase(Wanted::HandsOff, "s", false), HandoverPhase::Unmanaged);
 }
 
@@ -208,29 +204,29 @@ fn more_autoscalers_than_the_spec_names_are_a_conflict() {
     assert!(own.waiting_for.unwrap().contains("HorizontalPodAutoscaler a"));
     assert_eq!(phase(EXTERNAL, "s", &two[..1]).phase, HandoverPhase::HandedOver);
     assert_eq!(phase(EXTERNAL, "s", &two).phase, HandoverPhase::AutoscalerConflict);
-    assert_eq!(phase(Wanted::Number(3), "s", &two[..1]).phase, HandoverPhase::AutoscalerConflict);
+    assert_eq!(phase(Wanted::Fixed(3), "s", &two[..1]).phase, HandoverPhase::AutoscalerConflict);
     assert_eq!(phase(Wanted::HandsOff, "s", &two[..1]).phase, HandoverPhase::Unmanaged);
 }
 
 #[test]
 fn on_the_way_back_the_autoscaler_is_deleted_first() {
-    assert_eq!(next(Wanted::Number(3), "s", true), Move::LeaveOut);
-    assert_eq!(next(Wanted::Number(3), "bs", true), Move::Wait);
+    assert_eq!(next(Wanted::Fixed(3), "s", true), Move::LeaveOut);
+    assert_eq!(next(Wanted::Fixed(3), "bs", true), Move::Wait);
 }
 
 #[test]
 fn on_the_way_back_the_live_count_is_taken_over_before_the_other_owners_release_it() {
-    assert_eq!(next(Wanted::Number(3), "s", false), Move::Claim(5));
-    assert_eq!(next(Wanted::Number(3), "t", false), Move::Claim(5));
-    assert_eq!(next(Wanted::Number(3), "bts", false), Move::ReleaseTemporary);
-    assert!(matches!(next(Wanted::Number(3), "bs", false), Move::ReleaseScale(_)));
-    assert_eq!(next(Wanted::Number(3), "b", false), Move::Set(3));
+    assert_eq!(next(Wanted::Fixed(3), "s", false), Move::Claim(5));
+    assert_eq!(next(Wanted::Fixed(3), "t", false), Move::Claim(5));
+    assert_eq!(next(Wanted::Fixed(3), "bts", false), Move::ReleaseTemporary);
+    assert!(matches!(next(Wanted::Fixed(3), "bs", false), Move::ReleaseScale(_)));
+    assert_eq!(next(Wanted::Fixed(3), "b", false), Move::Set(3));
 }
 
 #[test]
 fn a_count_that_anothers_autoscaler_owns_is_not_contested() {
     let others = [autoscaler("a", None)];
-    let next = |managers| decision(Wanted::Number(3), &owned_by(managers, 5), false, &others).next;
+    let next = |managers| decision(Wanted::Fixed(3), &owned_by(managers, 5), false, &others).next;
     for managers in ["s", "bs", "t"] {
         assert_eq!(next(managers), Move::LeaveOut, "owned by {managers}");
     }

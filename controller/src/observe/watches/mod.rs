@@ -98,13 +98,6 @@ pub(crate) struct Inputs {
     pub(crate) around: Digests,
 }
 
-impl Inputs {
-    /// The same without what is only reported.
-    pub(crate) fn but_status(&self) -> Self {
-        Self { around: self.around.but_status(), ..self.clone() }
-    }
-}
-
 impl Stores {
     /// Empty, for the Workloads of a shard and their children.
     pub(crate) fn of_shard(shard: Option<&str>) -> Self {
@@ -150,11 +143,6 @@ impl Stores {
     pub(crate) fn workload(&self, which: &impl ResourceExt) -> Option<Arc<WatchedWorkload>> {
         let FamilyName { namespace, name } = family_of(which);
         self.workloads.store.get(&ObjectRef::new(&name).within(&namespace))
-    }
-
-    /// How many Workloads there are.
-    pub(crate) fn workloads(&self) -> usize {
-        self.workloads.store.len()
     }
 
     /// Waits, up to the limit, for a newer version of a child that its controllers have observed. If there is none, returns the

@@ -16,7 +16,7 @@ use tokio::{sync::watch, time::timeout};
 use crate::{
     clock::now,
     lock::lock,
-    reconcile::{Turn, Turns, pace::Key},
+    reconcile::{Key, Turn, Turns},
 };
 
 /// How often the thread that renews the Lease looks at the turn under way, while there are passes.

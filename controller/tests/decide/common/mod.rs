@@ -80,18 +80,18 @@ pub fn deployment_owned_by(managers: &str, replicas: i32) -> (ChildKind, Value) 
 
 /// Removes a child's ownerReferences.
 pub fn disown(seen: &mut Snapshot, kind: ChildKind) {
-    change(seen, kind, |metadata| metadata["ownerReferences"] = json!([]));
+    change(seen, kind, |object| object["metadata"]["ownerReferences"] = json!([]));
 }
 
 /// Marks a child as being deleted.
 pub fn terminate(seen: &mut Snapshot, kind: ChildKind) {
-    change(seen, kind, |metadata| metadata["deletionTimestamp"] = json!("2026-01-02T03:04:05Z"));
+    change(seen, kind, |object| object["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z"));
 }
 
-fn change(seen: &mut Snapshot, kind: ChildKind, with: impl FnOnce(&mut Value)) {
-    let mut object = seen.child(kind).unwrap().as_json().unwrap().clone();
-    with(&mut object["metadata"]);
-    seen.put(kind, Some(live(object)));
+/// Changes the JSON of a live child.
+pub fn change(seen: &mut Snapshot, kind: ChildKind, with: impl FnOnce(&mut Value)) {
+    let changed = cluster::but(seen.child(kind).unwrap(), with);
+    seen.put(kind, Some(changed));
 }
 
 pub fn live(object: Value) -> LiveObject {

@@ -1,11 +1,11 @@
-//! How long to leave a child alone that the server refused.
+//! Pauses between the writes of a child that failed.
 
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-use crate::decide::{child::ChildKind, course::ChildResult, plan::Refusal};
+use crate::decide::{child::ChildKind, pass::ChildResult, plan::Refusal};
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(2);
@@ -17,7 +17,7 @@ pub(super) fn pause_after(failures: u32) -> Duration {
 
 /// Failures of a Workload's children in a row, and when each child may be tried again.
 #[derive(Debug, Default)]
-pub struct Backoff(BTreeMap<ChildKind, Failure>);
+pub(crate) struct Backoff(BTreeMap<ChildKind, Failure>);
 
 #[derive(Debug)]
 struct Failure {
@@ -27,9 +27,9 @@ struct Failure {
     setback: Setback,
 }
 
-/// How the last try ended. It holds until the next.
+/// How the last write of a child ended. It is reported until the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Setback {
+pub(crate) enum Setback {
     /// A write wasn't stored, or a read failed.
     Result(ChildResult),
     /// There is an object of another owner.
@@ -41,7 +41,7 @@ impl Backoff {
     ///
     /// The pause doubles from one second to two minutes, and starts anew with a new generation. It is at least twice as long as the
     /// pass: what fails slowly, such as by a webhook that doesn't respond, is tried less often than what is refused at once.
-    pub fn failed(
+    pub(crate) fn failed(
         &mut self,
         child: ChildKind,
         generation: i64,
@@ -64,18 +64,18 @@ impl Backoff {
     }
 
     /// Notes that a child is well.
-    pub fn succeeded(&mut self, child: ChildKind) {
+    pub(crate) fn succeeded(&mut self, child: ChildKind) {
         self.0.remove(&child);
     }
 
     /// The children that aren't to be tried yet, with how the last try ended.
-    pub fn held_back(&self, generation: i64, now: Instant) -> BTreeMap<ChildKind, Setback> {
+    pub(crate) fn held_back(&self, generation: i64, now: Instant) -> BTreeMap<ChildKind, Setback> {
         self.pausing(generation, now).map(|(child, failure)| (child, failure.setback.clone())).collect()
     }
 
     /// When the first child is to be tried again of those that were held back when a pass `begun`, or failed since. It may be
     /// over already: what ended while the pass was under way did so without the pass.
-    pub fn next_pass(&self, generation: i64, begun: Instant) -> Option<Instant> {
+    pub(crate) fn next_pass(&self, generation: i64, begun: Instant) -> Option<Instant> {
         self.pausing(generation, begun).map(|(_, failure)| failure.retry_at).min()
     }
 

@@ -1,4 +1,4 @@
-//! What is asked of a HorizontalPodAutoscaler that scales a Deployment.
+//! A HorizontalPodAutoscaler, as far as it scales a Deployment.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use baton_crd::Workload;
 use kube::{Resource as _, ResourceExt as _};
 use serde::Deserialize;
 
-use crate::decide::child::ChildKind;
+use super::child::ChildKind;
 
 /// A HorizontalPodAutoscaler that scales a Deployment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Autoscaler {
     /// Its name.
     pub name: String,
-    /// The least number it may choose.
+    /// The smallest count that it may choose.
     pub min_replicas: i32,
     /// The kind and the uid of its controller, such as KEDA's `ScaledObject`.
     pub controller: Option<(String, String)>,
@@ -100,7 +100,7 @@ impl Autoscaler {
     }
 }
 
-/// As much of a HorizontalPodAutoscaler's spec as is asked for.
+/// The fields of a HorizontalPodAutoscaler's spec that Baton reads.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
@@ -120,7 +120,7 @@ struct Target<'a> {
     name: Cow<'a, str>,
 }
 
-/// As much of its status.
+/// Those of its status.
 #[derive(Deserialize)]
 struct Status<'a> {
     #[serde(borrow, default)]

@@ -1,7 +1,7 @@
 //! The safety resync: how often a Workload is applied for real, whatever was predicted.
 //!
-//! Predictions skip what would change nothing. Should one be wrong, this bounds for how long. Each Workload has its own
-//! moment, spread by chance, so that they don't all come at once.
+//! Writes that are predicted to change nothing are skipped. If a prediction is wrong, this bounds for how long. Each Workload has its own
+//! moment, spread at random, so that they don't all come at once.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -10,18 +10,18 @@ use std::{
 
 /// When a Workload is to be applied for real.
 #[derive(Clone, Debug)]
-pub struct Resync {
+pub(crate) struct Resync {
     every: Duration,
     due: Instant,
-    /// Its own, so that it doesn't matter which Workload comes first.
+    /// The Workload's own generator, so that the order of Workloads doesn't matter.
     chance: fastrand::Rng,
 }
 
 impl Resync {
     /// A resync about this often: between three quarters and five quarters of it. The first is in the second half of the
     /// interval: a start of the operator is no reason to write.
-    /// Chance goes by the Workload's uid.
-    pub fn new(every: Duration, uid: &str, now: Instant) -> Self {
+    /// The Workload's uid is the seed.
+    pub(crate) fn new(every: Duration, uid: &str, now: Instant) -> Self {
         let mut hasher = DefaultHasher::new();
         uid.hash(&mut hasher);
         let mut chance = fastrand::Rng::with_seed(hasher.finish());
@@ -29,12 +29,12 @@ impl Resync {
     }
 
     /// When it is due.
-    pub fn due(&self) -> Instant {
+    pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
     /// Notes that the Workload was applied for real.
-    pub fn done(&mut self, now: Instant) {
+    pub(crate) fn done(&mut self, now: Instant) {
         self.due = now + self.every.mul_f64(0.75 + self.chance.f64() / 2.0);
     }
 }
