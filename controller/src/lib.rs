@@ -6,7 +6,7 @@
 //! - [`decide`] plans the writes, as pure functions and state machines without I/O: from a [snapshot](decide::snapshot) to the next
 //!   [steps](decide::plan), with [who owns `spec.replicas`](decide::replicas) and [the intent of a child](decide::intent), and the
 //!   [course](decide::course) of a pass;
-//! - [`reconcile`] acts: it runs a course against the API server, or rehearses it, and sets the [pace](reconcile::pace);
+//! - [`reconcile`] acts: it runs a course against the API server, or rehearses it, and sets the pace;
 //! - [`report`] makes the Workload's status and the Events of a pass.
 //!
 //! Each write is predicted, guarded and compared by [`baton_apply`].
@@ -38,9 +38,13 @@ pub const HANDOVER_MANAGER: &str = "handover-to-hpa";
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{
+        collections::BTreeSet,
+        fs,
+        path::{Path, PathBuf},
+    };
 
-    /// Each room with those that it may import. `process` may import all.
+    /// Each room with those that it imports. `process` may import all.
     const ROOMS: [(&str, &[&str]); 5] = [
         ("decide", &[]),
         ("observe", &["decide"]),
@@ -49,37 +53,95 @@ mod tests {
         ("reconcile", &["decide", "metrics", "observe", "report"]),
     ];
 
-    /// The sources of a room, one after the other and without spaces: of its folder, and of a file beside it with its name.
-    fn sources(room: &Path) -> String {
-        let file: String = fs::read_to_string(room.with_extension("rs")).unwrap_or_default();
-        let entries = fs::read_dir(room).into_iter().flatten().map(|entry| entry.unwrap().path());
+    /// The modules of a room from the bottom to the top: each imports only modules before it.
+    const MODULES: [(&str, &[&str]); 3] = [
+        (
+            "decide",
+            &[
+                "child",
+                "lacking",
+                "autoscaler",
+                "owners",
+                "snapshot",
+                "intent",
+                "replicas",
+                "adoption",
+                "plan",
+                "pass",
+                "course",
+                "rehearsal",
+            ],
+        ),
+        ("report", &["limits", "unreadable", "planned", "conditions", "takeovers", "status", "events"]),
+        (
+            "reconcile",
+            &[
+                "fingerprint",
+                "records",
+                "queue",
+                "turn",
+                "observer",
+                "context",
+                "status",
+                "checks",
+                "enforce",
+                "preview",
+            ],
+        ),
+    ];
+
+    fn folder(room: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room)
+    }
+
+    /// The sources of a room or module, one after the other and without spaces: of its folder, and of a file beside it with its name.
+    fn sources(of: &Path) -> String {
+        let entries = fs::read_dir(of).into_iter().flatten().map(|entry| entry.unwrap().path());
         let inside = entries.map(|path| if path.is_dir() { sources(&path) } else { text(&path) });
-        file.split_whitespace().map(str::to_owned).chain(inside).collect()
+        let file = Some(of.with_extension("rs")).filter(|file| file.exists());
+        file.map(|file| text(&file)).into_iter().chain(inside).collect()
     }
 
     fn text(path: &Path) -> String {
         fs::read_to_string(path).unwrap().split_whitespace().collect()
     }
 
-    /// Whether something of the room is named, by itself or in a group of imports.
-    fn names(source: &str, room: &str) -> bool {
-        let groups = source.split("usecrate::{").skip(1).filter_map(|rest| rest.split(';').next());
+    /// Whether `name` is imported from `parent`, by itself or in a group.
+    fn imports(source: &str, parent: &str, name: &str) -> bool {
+        let group = format!("use{parent}::{{");
+        let groups = source.split(&group).skip(1).filter_map(|rest| rest.split(';').next());
         let mut grouped = groups.flat_map(|group| group.split([',', '{', '}']));
-        source.contains(&format!("crate::{room}"))
-            || grouped.any(|name| name.split("::").next() == Some(room))
+        source.contains(&format!("{parent}::{name}"))
+            || grouped.any(|import| import.split("::").next() == Some(name))
     }
 
     #[test]
-    fn each_room_knows_those_below_it_alone() {
-        for (room, may_know) in ROOMS {
-            let source = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room));
+    fn each_room_imports_those_below_it_alone() {
+        for (room, below) in ROOMS {
+            let source = sources(&folder(room));
             for other in ["decide", "metrics", "observe", "process", "reconcile", "report"] {
-                let is_allowed = other == room || may_know.contains(&other);
-                assert!(is_allowed || !names(&source, other), "{room} may not know {other}");
-                assert!(
-                    !may_know.contains(&other) || names(&source, other),
-                    "{room} doesn't know {other} any more"
-                );
+                let is_imported = imports(&source, "crate", other);
+                let may_be = other == room || below.contains(&other);
+                assert!(may_be || !is_imported, "{room} may not import {other}");
+                assert!(is_imported || !below.contains(&other), "{room} doesn't import {other} any more");
+            }
+        }
+    }
+
+    #[test]
+    fn the_modules_of_a_room_have_no_circle() {
+        for (room, modules) in MODULES {
+            let entries = fs::read_dir(folder(room)).unwrap().map(|entry| entry.unwrap().path());
+            let names = entries.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+            let all: BTreeSet<String> = names.filter(|name| name != "mod").collect();
+            assert_eq!(all, modules.iter().map(|name| (*name).to_owned()).collect(), "modules of {room}");
+            for (at, module) in modules.iter().enumerate() {
+                let source = sources(&folder(room).join(module));
+                for above in &modules[at + 1..] {
+                    let is_imported = imports(&source, "super", above)
+                        || imports(&source, &format!("crate::{room}"), above);
+                    assert!(!is_imported, "{room}::{module} may not import {above}");
+                }
             }
         }
     }
