@@ -8,8 +8,8 @@ use baton_merge::{
 };
 use serde_json::Value as Json;
 
-/// Finds the values at many paths of one object. Each item of a list is looked up, not searched for: that would cost the square of
-/// the list's length.
+/// Finds the values at many paths of one object. The items of a long list are indexed: to search for each would cost the square of the
+/// list's length.
 pub(crate) struct Finder<'v> {
     object: Value<'v>,
     /// The long lists that were looked into, by where their items are in memory.
@@ -31,8 +31,7 @@ impl<'v> Finder<'v> {
         Self { object, lists: RefCell::default() }
     }
 
-    /// The value at a path, if there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
-    /// although the key is in its path. An item that has all keys comes first.
+    /// The value at a path, if there is one. Items are found as [`PathElement::position`] finds them.
     pub(crate) fn find(&self, path: Path<'_>) -> Option<Value<'v>> {
         self.walk(path, |_| {})
     }
@@ -71,16 +70,12 @@ impl<'v> Finder<'v> {
     fn position(&self, items: &'v [Value<'v>], element: PathElement<'_>) -> Option<usize> {
         let keys = match element {
             PathElement::Key(keys) => keys,
-            PathElement::Index(index) => return usize::try_from(index).ok(),
             PathElement::Value(value) => &[("", value)],
-            PathElement::Field(_) | PathElement::Nameless => return None,
+            _ => return element.position(items),
         };
-        let kind = match element {
-            PathElement::Key(_) => Named::ByKeys,
-            _ => Named::ByValue,
-        };
+        let kind = if matches!(element, PathElement::Key(_)) { Named::ByKeys } else { Named::ByValue };
         if items.len() <= SHORT || keys.len() > ListIndex::MOST_KEYS {
-            return search(items, kind, keys);
+            return element.position(items);
         }
         let mut lists = self.lists.borrow_mut();
         let indexes = lists.entry(items.as_ptr().addr()).or_default();
@@ -106,16 +101,6 @@ impl Named {
             Self::ByValue => Some(item),
         }
     }
-}
-
-fn search(items: &[Value<'_>], kind: Named, keys: &[KeyField<'_>]) -> Option<usize> {
-    let has = |item: &Value<'_>, name: &str, key: Value<'_>| kind.part(*item, name).map(|found| found == key);
-    let spells_all = |item: &Value<'_>| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
-    let spells_no_other = |item: &Value<'_>| {
-        keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
-            && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
-    };
-    items.iter().position(spells_all).or_else(|| items.iter().position(spells_no_other))
 }
 
 /// The items of a list by their values of some keys.
@@ -151,7 +136,7 @@ impl<'v> ListIndex<'v> {
         self.kind == kind && self.length == items.len() && self.names.iter().eq(names)
     }
 
-    /// The first item that has all keys, or else the first that has some and no other.
+    /// The position of an item, as [`PathElement::position`] finds it.
     fn find(&self, keys: &[KeyField<'_>]) -> Option<usize> {
         let all = (1 << keys.len()) - 1;
         let with = |mask: u32| {
@@ -216,8 +201,8 @@ mod tests {
             for protocol in ["TCP", "UDP", "SCTP"] {
                 let keys = [("port", Value::Int(number)), ("protocol", Value::String(protocol))];
                 for keys in [&keys[..], &keys[..1], &keys[1..]] {
-                    let searched = search(items.as_list().unwrap(), Named::ByKeys, keys);
                     let path = [PathElement::Key(keys)];
+                    let searched = path[0].position(items.as_list().unwrap());
                     let steps = finder.steps(Path::new(&path));
                     assert_eq!(steps, searched.map(|at| vec![Step::Item(at)]), "{keys:?}");
                 }

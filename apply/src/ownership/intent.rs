@@ -251,12 +251,5 @@ fn branch_of<'b, 'a>(
             return Some(found);
         }
     }
-    branches.iter().filter(|_| leaves_out).find(|branch| has_no_other_key(item, &branch.element))
-}
-
-/// Whether an item has some of this element's keys and no other value for one.
-fn has_no_other_key(item: Value<'_>, element: &PathElement<'_>) -> bool {
-    let PathElement::Key(keys) = element else { return false };
-    let agrees = |(name, key): &(&str, Value<'_>)| item.get(name).is_none_or(|own| own == *key);
-    keys.iter().all(agrees) && keys.iter().any(|(name, _)| item.get(name).is_some())
+    branches.iter().filter(|_| leaves_out).find(|branch| branch.element.may_name(item))
 }

@@ -36,6 +36,44 @@ impl PathElement<'_> {
         }
     }
 
+    /// Whether an item of a list has this name: all keys, or the value.
+    pub fn names(&self, item: Value<'_>) -> bool {
+        match *self {
+            Self::Key(keys) => keys.iter().all(|(name, key)| item.get(name) == Some(*key)),
+            Self::Value(value) => item == value,
+            Self::Field(_) | Self::Index(_) | Self::Nameless => false,
+        }
+    }
+
+    /// Whether an item of a list has this name once defaults are filled in: it has some of the keys, and no other value of one.
+    pub fn may_name(&self, item: Value<'_>) -> bool {
+        let Self::Key(keys) = self else { return self.names(item) };
+        let agrees = |(name, key): &(&str, Value<'_>)| item.get(name).map(|own| own == *key);
+        let agrees: Vec<_> = keys.iter().map(agrees).collect();
+        agrees.contains(&Some(true)) && !agrees.contains(&Some(false))
+    }
+
+    /// The index of the item with this name. An item may leave out a key that has a default, such as the `protocol` of a port; one
+    /// with all keys comes first.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, fieldpath::PathElement, value::Value};
+    ///
+    /// let arena = Arena::new();
+    /// let ports = Value::from_text(&arena, r#"[{"port": 53, "protocol": "UDP"}, {"port": 53, "name": "tcp"}]"#).unwrap();
+    /// let tcp = [("port", Value::Int(53)), ("protocol", Value::String("TCP"))];
+    /// assert_eq!(PathElement::Key(&tcp).position(ports.as_list().unwrap()), Some(1));
+    /// ```
+    pub fn position(&self, items: &[Value<'_>]) -> Option<usize> {
+        match *self {
+            Self::Index(index) => usize::try_from(index).ok().filter(|index| *index < items.len()),
+            _ => {
+                let named = items.iter().position(|item| self.names(*item));
+                named.or_else(|| items.iter().position(|item| self.may_name(*item)))
+            }
+        }
+    }
+
     /// Compares elements that aren't both fields.
     fn compare_items(&self, other: &Self) -> Ordering {
         match (self, other) {

@@ -57,14 +57,8 @@ impl<'a> Path<'a> {
     pub fn find<'v>(&self, value: Value<'v>) -> Option<Value<'v>> {
         self.0.iter().try_fold(value, |value, element| match *element {
             PathElement::Field(name) => value.get(name),
-            PathElement::Key(keys) => {
-                let has_keys =
-                    |item: &&Value<'v>| keys.iter().all(|(name, key)| item.get(name) == Some(*key));
-                value.as_list()?.iter().find(has_keys).copied()
-            }
-            PathElement::Value(own) => value.as_list()?.iter().find(|item| **item == own).copied(),
             PathElement::Index(index) => value.as_list()?.get(usize::try_from(index).ok()?).copied(),
-            PathElement::Nameless => None,
+            _ => value.as_list()?.iter().find(|item| element.names(**item)).copied(),
         })
     }
 }

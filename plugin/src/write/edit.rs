@@ -1,6 +1,6 @@
 //! Edits single fields of a manifest.
 
-use baton_merge::{fieldpath::PathElement, value::Value};
+use baton_merge::{Arena, fieldpath::PathElement, value::Value};
 use serde_json::Value as Json;
 
 /// Removes a field, and the maps and lists that had only this field. `None` if there is no such field.
@@ -53,23 +53,11 @@ pub(super) fn replace(object: &mut Json, path: &[PathElement<'_>], value: Json) 
     replace(below, rest, value)
 }
 
-/// Where an item of a list is. It may leave out a key that has a default.
+/// The index of the item that an element names.
 fn position(items: &[Json], element: &PathElement<'_>) -> Option<usize> {
-    let is_equal = |json: &Json, value: &Value<'_>| *json == value.to_json();
-    match element {
-        PathElement::Key(keys) => {
-            let is_it = |item: &Json, is_exact: bool| {
-                keys.iter().all(|(name, key)| item.get(name).map_or(!is_exact, |own| is_equal(own, key)))
-            };
-            items
-                .iter()
-                .position(|item| is_it(item, true))
-                .or_else(|| items.iter().position(|item| is_it(item, false)))
-        }
-        PathElement::Value(value) => items.iter().position(|item| is_equal(item, value)),
-        PathElement::Index(index) => usize::try_from(*index).ok().filter(|index| *index < items.len()),
-        PathElement::Field(_) | PathElement::Nameless => None,
-    }
+    let arena = Arena::new();
+    let items: Result<Vec<_>, _> = items.iter().map(|item| Value::from_json(&arena, item)).collect();
+    element.position(&items.ok()?)
 }
 
 #[cfg(test)]
