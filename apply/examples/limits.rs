@@ -1,4 +1,4 @@
-//! What a write costs at the limits of what an API server stores: many fields, many managers, long lists, deep entries.
+//! The cost of a write at the limits of an API server's store: many fields, many managers, long lists, deep entries.
 //!
 //! ```text
 //! cargo run -p baton-apply --example limits                       # all cases
@@ -14,7 +14,7 @@ use std::{
     time::Instant,
 };
 
-use baton_apply::{DryRun, Guard, LiveObject, Outcome, Prediction, Request, Schemas, Target, Tries};
+use baton_apply::{DryRun, Guard, LiveObject, Outcome, Prediction, Request, Schemas, Target};
 use baton_apply::{openapi::document_path, ownership::Migration};
 use baton_merge::{Release, server::Resources};
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ fn main() {
             let guard = Guard::Unchanged(live.revision());
             let request = Request::apply(target, intent, "baton", force, &guard);
             let begun = cpu();
-            let write = schemas.prepare(request, Some(&live), Tries::default(), now());
+            let write = schemas.prepare(request, Some(&live), now());
             let predicted = cpu() - begun;
             let response = match &write.prediction {
                 Ok(Prediction::Stored(stored)) => Some(stored.clone().returned(Some(&live)).unwrap()),
@@ -76,7 +76,7 @@ fn main() {
 
 const NOTHING_TO_RETIRE: &str = "nothing to retire";
 
-/// For how many milliseconds this thread has had a processor, where the system tells it; else the time of day.
+/// The milliseconds of processor time of this thread where the system reports them; else the time of day.
 fn cpu() -> u128 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let ran = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -84,7 +84,7 @@ fn cpu() -> u128 {
     ran.map_or_else(|| START.elapsed().as_millis(), |nanoseconds| nanoseconds / 1_000_000)
 }
 
-/// The most memory that the process has had, where the system tells it.
+/// The most memory that the process has had, where the system reports it.
 fn most_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

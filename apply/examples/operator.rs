@@ -1,16 +1,22 @@
 //! An operator for a made-up kind: it makes a Deployment of a `Site`. `docs/build-your-own.md` builds it up step by step.
 
-use std::{env, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, env, sync::Arc, time::Duration};
 
 use baton_apply::{
-    ApiError, Applier, DryRun, Effects, LiveObject, Observer, Options, Outcome, PreparedWrite, Request,
-    SchemaCache, Target, Tries,
+    Applier, ApplyError, ApplyOutcome, DryRun, Effects, LiveObject, Observer, Options, Outcome,
+    PreparedWrite, Request, SchemaCache, Target,
     contention::{Contention, Correction},
     fieldpath::{Path, PathElement::Field},
     ownership::{hand_over, owners},
 };
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec},
+        core::v1::{Container, PodSpec, PodTemplateSpec},
+    },
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
+};
 use kube::{
     Api, Client, CustomResource, CustomResourceExt, Resource, ResourceExt,
     core::ApiResource,
@@ -18,7 +24,7 @@ use kube::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{sync::Mutex, time::Instant};
 
 /// A site that is served by some pods.
@@ -32,17 +38,29 @@ pub struct SiteSpec {
 }
 
 /// All fields that the operator wants to own of the Deployment, and no others.
-fn intent(site: &Site) -> Value {
-    let (labels, owners) = (json!({"site": site.name_any()}), [site.controller_owner_ref(&())]);
-    let pod = json!({"containers": [{"name": "site", "image": site.spec.image}]});
-    let mut spec = json!({
-        "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod},
-    });
-    if let Some(replicas) = site.spec.replicas {
-        spec["replicas"] = replicas.into();
+fn intent(site: &Site) -> Deployment {
+    let labels = Some(BTreeMap::from([("site".to_owned(), site.name_any())]));
+    let container =
+        Container { name: "site".to_owned(), image: Some(site.spec.image.clone()), ..Container::default() };
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta { labels: labels.clone(), ..ObjectMeta::default() }),
+        spec: Some(PodSpec { containers: vec![container], ..PodSpec::default() }),
+    };
+    Deployment {
+        metadata: ObjectMeta {
+            name: site.meta().name.clone(),
+            namespace: site.namespace(),
+            owner_references: site.controller_owner_ref(&()).map(|owner| vec![owner]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: site.spec.replicas,
+            selector: LabelSelector { match_labels: labels, ..LabelSelector::default() },
+            template,
+            ..DeploymentSpec::default()
+        }),
+        ..Deployment::default()
     }
-    let metadata = json!({"name": site.name_any(), "namespace": site.namespace(), "ownerReferences": owners});
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
 }
 
 const MANAGER: &str = "sites.example.com";
@@ -81,12 +99,12 @@ pub async fn run(client: Client, log: Log) {
         .await;
 }
 
-fn retry(site: &Site, error: &ApiError, log: &Log) -> Action {
-    (log.0)(format!("Site {}: {}", site.name_any(), error.line()));
+fn retry(site: &Site, error: &ApplyError, log: &Log) -> Action {
+    (log.0)(format!("Site {}: {error}", site.name_any()));
     Action::requeue(Duration::from_secs(5))
 }
 
-async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, ApiError> {
+async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, ApplyError> {
     let (uid, generation) = (site.uid().unwrap_or_default(), site.meta().generation.unwrap_or_default());
     let now = || Instant::now().into_std();
     if let Some(pause) = context.contention.lock().await.pause(&uid, generation, now()) {
@@ -103,24 +121,23 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
         return Ok(Action::requeue(Duration::from_mins(1)));
     }
     // Leaving replicas out is safe only while another manager owns it, as it was read.
-    let options = Options { guarded: true, ..Options::forced(MANAGER) };
-    let outcome = match live.as_ref().and_then(|live| handover(&site, live, &target)) {
-        Some(request) => context.applier.write(request, live.as_ref(), false, Tries::default()).await,
-        None => context.applier.apply(&target.resource, live.as_ref(), intent(&site), options).await,
+    let options = Options::forced(MANAGER).guarded();
+    let outcome = match live.as_ref().and_then(|live| Some((live, handover(&site, live, &target)?))) {
+        Some((live, request)) => context.applier.write(request, live).await,
+        None => context.applier.apply(live.as_ref(), &intent(&site), options).await,
     };
     match outcome {
-        Outcome::Stored { effects, .. } => {
-            let (mut contention, takeovers) =
-                (context.contention.lock().await, effects.takeovers.into_iter());
-            contention.corrected(uid.clone(), generation, takeovers.map(Correction::from), now());
+        Ok(ApplyOutcome { sent: false, .. }) => Ok(Action::await_change()),
+        Ok(ApplyOutcome { effects, .. }) => {
+            let (mut contention, taken) = (context.contention.lock().await, effects.takeovers.into_iter());
+            contention.corrected(uid.clone(), generation, taken.map(Correction::from), now());
             for one in contention.contested(now()).iter().filter(|one| one.key == uid) {
                 log(format!("contested with {}, paused for {:?}", one.manager, one.pause));
             }
             Ok(Action::await_change()) // The change of the Deployment starts the next pass.
         }
-        Outcome::Skipped | Outcome::Deleted(_) => Ok(Action::await_change()),
-        Outcome::Stale { .. } => Ok(Action::requeue(Duration::ZERO)),
-        Outcome::Rejected { error, .. } | Outcome::Failed(error) => Err(error),
+        Err(ApplyError::Stale(_)) => Ok(Action::requeue(Duration::ZERO)),
+        Err(error) => Err(error),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::{
-    Api, Client, Resource as _, ResourceExt,
+    Api, Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::ApiResource,
 };
@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    ApiError, Change, Comparison, DryRun, Guard, LiveObject, Misuse, Outcome, PreparedWrite, Request,
-    SchemaCache, Schemas, Target, Tries, bounded, leftovers::MOST_BEFORE,
+    ApiError, ApplyError, ApplyOutcome, Change, Comparison, DryRun, Guard, LiveObject, Misuse, Outcome,
+    PreparedWrite, Request, SchemaCache, Schemas, Target, leftovers::MOST_BEFORE, with_timeout, write::How,
 };
 
-/// Gets the outcome of each write, for metrics and logs.
+/// Receives the outcome of each write, for metrics and logs.
 pub trait Observer: Send + Sync {
     /// A write, or a dry run of it, ended with this outcome.
     fn ended(&self, write: &PreparedWrite, dry_run: DryRun, outcome: &Outcome);
@@ -27,36 +27,70 @@ impl Observer for () {
     fn ended(&self, _: &PreparedWrite, _: DryRun, _: &Outcome) {}
 }
 
-/// How an intent is applied.
+/// The way in which an intent is applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The field manager.
-    pub manager: &'a str,
-    /// Whether it takes over fields of other managers. A controller sets this: it has no user to ask about a conflict.
-    pub force: bool,
-    /// Whether the server refuses it if the object has changed since it was read, even if nothing can be predicted, and after any
-    /// number of tries.
-    pub guarded: bool,
-    /// Whether it is sent even if it certainly changes nothing. Set it from time to time, to find a wrong prediction.
-    pub always_send: bool,
-    /// The subresource that it is applied to, such as `status`; absent for the object itself.
-    pub subresource: Option<&'static str>,
-    /// How often the object had changed since it was read.
-    pub tries: Tries,
+    manager: &'a str,
+    force: bool,
+    guarded: bool,
+    always_send: bool,
+    subresource: Option<&'static str>,
+    dry_run: DryRun,
 }
 
 impl<'a> Options<'a> {
-    /// A forced apply as this field manager.
-    pub fn forced(manager: &'a str) -> Self {
+    /// An apply as this field manager, which gets a conflict for a field that another manager owns with another value.
+    pub const fn unforced(manager: &'a str) -> Self {
         Self {
             manager,
-            force: true,
+            force: false,
             guarded: false,
             always_send: false,
             subresource: None,
-            tries: Tries::default(),
+            dry_run: DryRun::No,
         }
     }
+
+    /// An apply as this field manager that takes over fields of others. For a controller: it has no user to ask about a conflict.
+    pub const fn forced(manager: &'a str) -> Self {
+        Self { force: true, ..Self::unforced(manager) }
+    }
+
+    /// For an intent that depends on the object as it was read, such as on the owner of a field: if the object has changed since, the
+    /// apply is [stale](ApplyError::Stale).
+    #[must_use]
+    pub const fn guarded(self) -> Self {
+        Self { guarded: true, ..self }
+    }
+
+    /// Whether it is sent even if it certainly changes nothing. Set it from time to time, to find a wrong prediction.
+    #[must_use]
+    pub const fn always_send(self, always_send: bool) -> Self {
+        Self { always_send, ..self }
+    }
+
+    /// Applies through a subresource, such as `status`.
+    #[must_use]
+    pub const fn subresource(self, subresource: &'static str) -> Self {
+        Self { subresource: Some(subresource), ..self }
+    }
+
+    /// Makes it a dry run, which is always sent: the server does everything but store the result. If a
+    /// [preparatory](crate::PreparedWrite::is_preparatory) write has to come first, only that is tried.
+    #[must_use]
+    pub const fn dry_run(self) -> Self {
+        Self { dry_run: DryRun::Yes, ..self }
+    }
+}
+
+/// How often a write is tried with a guard.
+const MOST_GUARDED: u32 = 3;
+
+/// The way in which a request is sent.
+#[derive(Clone, Copy)]
+struct Sending {
+    dry_run: DryRun,
+    always_send: bool,
 }
 
 /// Predicts, sends and compares. Clones share everything.
@@ -68,7 +102,7 @@ pub struct Applier {
     schemas: Option<SchemaCache>,
     observer: Arc<dyn Observer>,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// The managers by which the program writes besides.
+    /// The other managers by which the program writes.
     own_managers: Arc<[String]>,
 }
 
@@ -79,20 +113,20 @@ impl Applier {
         Self { client, limit, schemas, observer, clock, own_managers: Arc::default() }
     }
 
-    /// The same, with an observer of how each write ends.
+    /// Sets an observer of the outcome of each write.
     #[must_use]
     pub fn observed_by(self, observer: impl Observer + 'static) -> Self {
         Self { observer: Arc::new(observer), ..self }
     }
 
-    /// The same, with another clock than the system's, for the times that are predicted in `managedFields`.
+    /// Sets another clock than the system's, for the times that are predicted in `managedFields`.
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self { clock: Arc::new(clock), ..self }
     }
 
-    /// The same, for a program that also writes as these managers, such as a [temporary one](crate::ownership::hand_over): what it takes
-    /// from them isn't in [`Effects::takeovers`](crate::Effects::takeovers).
+    /// Names the other managers by which the program writes, such as a [temporary one](crate::ownership::hand_over). Fields that it takes
+    /// over from them aren't in [`Effects::takeovers`](crate::Effects::takeovers).
     #[must_use]
     pub fn writing_as<'m>(self, managers: impl IntoIterator<Item = &'m str>) -> Self {
         Self { own_managers: managers.into_iter().map(str::to_owned).collect(), ..self }
@@ -103,91 +137,126 @@ impl Applier {
         self.schemas.as_ref().map(SchemaCache::current).unwrap_or_default()
     }
 
-    /// Waits until the schemas have been read once, or couldn't be read. It never returns unless
-    /// [`SchemaCache::keep_current`] runs.
+    /// Waits until the schemas have been read once, or couldn't be read. Never returns unless
+    /// [`SchemaCache::keep_current`] runs, or [`SchemaCache::load`] has.
     pub async fn ready(&self) {
         if let Some(schemas) = &self.schemas {
             schemas.ready().await;
         }
     }
 
-    /// Applies an intent: all that the manager wants to own, with the kind, name and namespace of the object. `live` is the
-    /// object as it was read last, with its `managedFields`; `None` if there was none. If there is one after all, nothing is
-    /// written, and the outcome is [`Stale`](Outcome::Stale).
+    /// Applies an intent: a typed object with all that the manager wants to own, and no more. `live` is the object as it was read
+    /// last, with its `managedFields`; `None` if there was none.
     ///
-    /// An apply that changes nothing isn't sent. An object is changed only if it is still the one that was read.
-    pub async fn apply(
+    /// The intent is spelled by [`Schemas::minimal`], so nulls, empty lists and empty maps aren't applied. An apply that changes
+    /// nothing isn't sent. If the object has been written since it was read, it is read again and the apply is repeated, unless it is
+    /// [guarded](Options::guarded).
+    ///
+    /// # Errors
+    /// When the apply is refused, fails, or is [stale](ApplyError::Stale).
+    pub async fn apply<K>(
+        &self,
+        live: Option<&LiveObject>,
+        intent: &K,
+        options: Options<'_>,
+    ) -> Result<ApplyOutcome, ApplyError>
+    where
+        K: Resource<DynamicType: Default> + Serialize,
+    {
+        let resource = ApiResource::erase::<K>(&K::DynamicType::default());
+        let intent = serde_json::to_value(intent).map_err(|error| Misuse::Intent(error.to_string()))?;
+        let intent = self.schemas().minimal(&resource, intent);
+        self.apply_json(&resource, live, intent, options).await
+    }
+
+    /// Applies an intent that is JSON, as it is. [`apply`](Self::apply) says more.
+    ///
+    /// # Errors
+    /// When the apply is refused, fails, or is [stale](ApplyError::Stale).
+    pub async fn apply_json(
         &self,
         resource: &ApiResource,
         live: Option<&LiveObject>,
         intent: Value,
         options: Options<'_>,
-    ) -> Outcome {
-        self.write(request(resource, live, intent, options), live, options.always_send, options.tries).await
+    ) -> Result<ApplyOutcome, ApplyError> {
+        let request = request(resource, live, intent, options);
+        let how = Sending { dry_run: options.dry_run, always_send: options.always_send };
+        let (outcome, live) = self.write_with(request, live, how).await;
+        ApplyOutcome::of(outcome, live)
     }
 
-    /// Makes any write of an object, by the same protocol. If [leftover defaults](crate::leftovers) contradict an apply, other
-    /// writes come before it; if nothing is left to send after them, the outcome is that of the last one.
-    pub async fn write(
+    /// Makes any write of an object that was read, such as those of [`ownership`](crate::ownership), by the same protocol.
+    ///
+    /// # Errors
+    /// When the write is refused, fails, or is [stale](ApplyError::Stale).
+    pub async fn write(&self, request: Request, live: &LiveObject) -> Result<ApplyOutcome, ApplyError> {
+        let how = Sending { dry_run: DryRun::No, always_send: false };
+        let (outcome, live) = self.write_with(request, Some(live), how).await;
+        ApplyOutcome::of(outcome, live)
+    }
+
+    /// Makes a write, and repeats it for the object as it is now while that needs no other decision. Returns the object too that the last
+    /// try was made for.
+    ///
+    /// A guarded write is stored only if no other manager writes between the read and the write. If others write all the time, it
+    /// might never be stored: so the last try is without the guard that only makes its prediction comparable.
+    async fn write_with(
+        &self,
+        request: Request,
+        live: Option<&LiveObject>,
+        how: Sending,
+    ) -> (Outcome, Option<LiveObject>) {
+        let mut live = of_its_kind(live, &request.target);
+        for _ in 0..MOST_GUARDED {
+            let (outcome, after) = self.write_once(request.clone(), live.clone(), false, how).await;
+            let is_changed = match &outcome {
+                Outcome::Stale { error, expected } => !expected && !error.is_ownership_conflict(),
+                _ => false,
+            };
+            let (true, Some(uid)) = (is_changed, request.same_object()) else { return (outcome, after) };
+            match self.read(&request.target).await {
+                Ok(Some(now)) if now.revision().uid == uid => live = of_its_kind(Some(&now), &request.target),
+                Ok(_) => return (outcome, after),
+                Err(error) => return (Outcome::Failed(error), after),
+            }
+        }
+        self.write_once(request, live, true, how).await
+    }
+
+    /// Makes a write once. If [leftover defaults](crate::leftovers) contradict an apply, other writes come before it; if nothing is left
+    /// to send after them, the outcome is that of the last one.
+    async fn write_once(
         &self,
         mut request: Request,
-        live: Option<&LiveObject>,
-        always_send: bool,
-        tries: Tries,
-    ) -> Outcome {
-        let (mut live, schemas) = (of_its_kind(live, &request.target), self.schemas());
-        let (mut before, mut last) = (0, Outcome::Skipped);
-        loop {
-            let write = if before < MOST_BEFORE {
-                schemas.prepare(request.clone(), live.as_ref(), tries, (self.clock)())
-            } else {
-                schemas.prepare_itself(request.clone(), live.as_ref(), tries, (self.clock)())
-            };
-            if !write.comes_before() {
-                return match self.send_if_needed(&write, live.as_ref(), always_send).await {
-                    Outcome::Skipped => last,
-                    outcome => outcome,
-                };
+        mut live: Option<LiveObject>,
+        unguarded: bool,
+        how: Sending,
+    ) -> (Outcome, Option<LiveObject>) {
+        let (schemas, mut last) = (self.schemas(), Outcome::Skipped);
+        for before in 0..=MOST_BEFORE {
+            let now = (self.clock)();
+            let exact = before == MOST_BEFORE;
+            let write = schemas.prepare_with(request.clone(), live.as_ref(), now, How { exact, unguarded });
+            let is_dry_run = how.dry_run == DryRun::Yes;
+            if write.is_noop() && !write.is_preparatory() && !how.always_send && !is_dry_run {
+                self.observer.ended(&write, DryRun::No, &Outcome::Skipped);
+                return (last, live);
             }
-            before += 1;
-            last = self.perform(&write, live.as_ref(), DryRun::No).await;
-            let Outcome::Stored { object, .. } = &last else { return last };
+            last = self.perform(&write, live.as_ref(), how.dry_run).await;
+            let Outcome::Stored { object, .. } = &last else { return (last, live) };
+            if !write.is_preparatory() || is_dry_run {
+                return (last, live);
+            }
             if request.requires_unchanged() {
                 request.require_unchanged(object);
             }
             live = Some(object.clone());
         }
+        (last, live)
     }
 
-    async fn send_if_needed(
-        &self,
-        write: &PreparedWrite,
-        live: Option<&LiveObject>,
-        always_send: bool,
-    ) -> Outcome {
-        if write.is_noop() && !always_send {
-            self.observer.ended(write, DryRun::No, &Outcome::Skipped);
-            return Outcome::Skipped;
-        }
-        self.perform(write, live, DryRun::No).await
-    }
-
-    /// Has the server try an apply without storing it, and compares its response with the prediction. If another write has to
-    /// come first, that one is tried.
-    pub async fn dry_run(
-        &self,
-        resource: &ApiResource,
-        live: Option<&LiveObject>,
-        intent: Value,
-        options: Options<'_>,
-    ) -> Outcome {
-        let request = request(resource, live, intent, options);
-        let live = of_its_kind(live, &request.target);
-        let write = self.schemas().prepare(request, live.as_ref(), options.tries, (self.clock)());
-        self.perform(&write, live.as_ref(), DryRun::Yes).await
-    }
-
-    /// Sends a prepared write and returns how it ended.
+    /// Sends a prepared write; returns its outcome.
     pub async fn perform(
         &self,
         write: &PreparedWrite,
@@ -224,7 +293,7 @@ impl Applier {
     /// # Errors
     /// When the request fails.
     pub async fn read(&self, target: &Target) -> Result<Option<LiveObject>, ApiError> {
-        bounded(self.limit, self.api(target).get_opt(&target.name)).await
+        with_timeout(self.limit, self.api(target).get_opt(&target.name)).await
     }
 
     /// Sends a request. The response is the object afterwards; `None` if it is gone.
@@ -240,7 +309,7 @@ impl Applier {
                 self.patch(target, &params, &Patch::Apply(body)).await
             }
             Change::Patch { operations, manager } => {
-                let field_manager = Some(manager.clone().into_owned());
+                let field_manager = Some(manager.clone());
                 let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
                 self.patch(target, &params, &Patch::Json::<()>(operations.clone())).await
             }
@@ -251,7 +320,7 @@ impl Applier {
                 };
                 let params =
                     DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
-                match bounded(self.limit, self.api(target).delete(&target.name, &params)).await {
+                match with_timeout(self.limit, self.api(target).delete(&target.name, &params)).await {
                     Ok(deleted) => Ok(deleted.left().filter(lives_on)),
                     Err(error) if error.is_not_found() => Ok(None),
                     Err(error) => Err(error),
@@ -267,7 +336,7 @@ impl Applier {
         patch: &Patch<P>,
     ) -> Result<Option<LiveObject>, ApiError> {
         let (api, name) = (self.api(target), &target.name);
-        bounded(self.limit, async {
+        with_timeout(self.limit, async {
             match target.subresource {
                 None => api.patch(name, params, patch).await,
                 Some(subresource) => api.patch_subresource(subresource, name, params, patch).await,
@@ -314,5 +383,5 @@ fn request(
     let guard = live.map(LiveObject::revision).map_or(Guard::Absent, |revision| {
         if options.guarded { Guard::Unchanged(revision) } else { Guard::SameObject(revision.uid) }
     });
-    Request::apply(target, intent, options.manager.to_owned(), options.force, &guard)
+    Request::apply(target, intent, options.manager, options.force, &guard)
 }

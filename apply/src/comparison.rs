@@ -33,14 +33,14 @@ pub enum Comparison {
     Mismatch(Vec<Difference>),
 }
 
-/// One difference between what was predicted and what the server returned. Values are [without secrets](Secrecy::shown).
+/// A difference between the prediction and the response. Values are [without secrets](Secrecy::shown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is: a path in the object, or another thing that was compared.
     pub place: String,
-    /// What was predicted.
+    /// The predicted value.
     pub predicted: String,
-    /// What the server returned.
+    /// The server's value.
     pub response: String,
 }
 
@@ -107,7 +107,7 @@ impl Prediction {
     }
 }
 
-/// The comparison of a write that was predicted to be refused with this message.
+/// The comparison for a write that was accepted although this refusal was predicted.
 fn accepted(refusal: &impl fmt::Display) -> Comparison {
     Comparison::Mismatch(vec![Difference::new("the write", format!("a refusal: {refusal}"), "accepted")])
 }

@@ -1,4 +1,4 @@
-//! What a write does to single fields.
+//! The effects of a write on single fields.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -19,14 +19,14 @@ use crate::{
     spelling::{is_zero_value, unstored},
 };
 
-/// What a write does to single fields, in the order of the object.
+/// The effects of a write on single fields, in the order of the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// The fields that get another value. If no object was read, all that is applied.
     pub sets: Vec<FieldPath>,
     /// The fields that are removed. For a list item or a struct that is removed as a whole, only its own path.
     pub removes: Vec<FieldPath>,
-    /// The fields that an apply takes over from other managers. For a [`Release`](crate::ownership::Release), see its `managers`.
+    /// The fields that an apply takes over from other managers. For a [`FieldRelease`](crate::ownership::FieldRelease), see its `managers`.
     pub takeovers: Vec<Takeover>,
     /// The fields that the writer no longer owns, and that stay.
     pub releases: Vec<FieldPath>,
@@ -72,7 +72,7 @@ impl Effects {
         self.sets.is_empty() && self.removes.is_empty() && self.releases.is_empty()
     }
 
-    /// Adds those of a later write.
+    /// Adds the effects of a later write.
     pub fn add(&mut self, later: Self) {
         fn join<T: Eq + Hash>(all: &mut Vec<T>, more: Vec<T>) {
             let mut known: HashSet<&T> = all.iter().collect();

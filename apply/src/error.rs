@@ -11,6 +11,7 @@ use crate::{Change, LiveObject, Request, Target, quoted::without_secrets};
 
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ApiError {
     /// The API server responded with a failure; its message is passed on without [secret](crate::Secrecy) values.
     #[error("{}", .0.message)]
@@ -28,10 +29,14 @@ pub enum ApiError {
 
 /// Why a request makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Misuse {
     /// It names no object.
     #[error("the intent of a {0} has no metadata.name")]
     NoName(String),
+    /// The intent can't be serialized.
+    #[error("the intent can't be serialized: {0}")]
+    Intent(String),
     /// It was decided from another object.
     #[error("the live object is {live}, and {target} is written: read the object that is written")]
     OtherObject {
@@ -60,7 +65,7 @@ impl Misuse {
     }
 }
 
-/// What a failed write means for the program that sent it.
+/// The consequence of a failed write for the program that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The object isn't the one that was read: read it again and decide again.
@@ -71,7 +76,7 @@ pub enum Failure {
     Passing,
 }
 
-/// What the message of a webhook's denial starts with, whatever code, reason and details the webhook chose: `ToStatusErr` in
+/// The start of the message of a webhook's denial, whatever code, reason and details the webhook chose: `ToStatusErr` in
 /// k8s.io/apiserver's `pkg/admission/plugin/webhook/errors`.
 const DENIED_BY_A_WEBHOOK: &str = "admission webhook ";
 
@@ -90,7 +95,7 @@ const LASTING: [&str; 7] = [
 ];
 
 impl ApiError {
-    /// What it means for a program that sent this write. After `pkg/api/errors` in k8s.io/apimachinery, and what k8s.io/apiserver
+    /// The consequence for a program that sent this write. After `pkg/api/errors` in k8s.io/apimachinery, and what k8s.io/apiserver
     /// makes of errors of its storage, its field manager and its webhooks:
     ///
     /// | code | what | means |
@@ -123,7 +128,7 @@ impl ApiError {
         line
     }
 
-    /// The same error, that says what to do where the server's message doesn't.
+    /// The error with what to do about it, where the server's message doesn't say it.
     pub(crate) fn explained(mut self, request: &Request) -> Self {
         let is_of_version = !self.is_ownership_conflict();
         if let Self::Response(status) = &mut self {
@@ -187,7 +192,7 @@ fn is_stale(status: &Status, request: &Request) -> bool {
         404 => details.is_some_and(|details| names(details, &request.target)),
         409 => details.is_none_or(|details| details.kind.is_empty() || names(details, &request.target)),
         422 => match details {
-            // What of a JSON patch failed, the server keeps to itself.
+            // The server doesn't say which operation of a JSON patch failed.
             Some(details) if details.kind.is_empty() && details.causes.is_empty() => is_patch,
             // The guard names the uid of an object that was replaced by another.
             Some(details) => details.causes.iter().any(|cause| cause.field == "metadata.uid"),
@@ -209,11 +214,11 @@ fn names(details: &StatusDetails, target: &Target) -> bool {
     is_kind && (details.name.is_empty() || details.name == target.name)
 }
 
-/// The response to a request, if it comes within a time limit.
+/// Waits for the response to a request, up to a time limit.
 ///
 /// # Errors
-/// When it doesn't, or when the request fails.
-pub async fn bounded<T>(
+/// When the request fails or gets no response within the limit.
+pub async fn with_timeout<T>(
     limit: Duration,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, ApiError> {

@@ -51,7 +51,7 @@ impl<'v> Finder<'v> {
         })
     }
 
-    /// What an element leads to in a part of the object.
+    /// The part of a value that an element leads to.
     pub(crate) fn part(&self, value: Value<'v>, element: PathElement<'_>) -> Option<Value<'v>> {
         self.step(value, element).map(|(_, part)| part)
     }
@@ -87,7 +87,7 @@ impl<'v> Finder<'v> {
     }
 }
 
-/// How the items of a list are named.
+/// The kind of names that the items of a list have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     ByKeys,

@@ -48,7 +48,7 @@ impl<'o> ManagedFieldsEntry<'o> {
         self.manager.as_deref().unwrap_or_default()
     }
 
-    /// How the manager wrote: `Apply` or `Update`.
+    /// The operation: `Apply` or `Update`.
     pub fn operation(&self) -> &str {
         self.operation.as_deref().unwrap_or_default()
     }
@@ -117,6 +117,11 @@ impl LiveObject {
         let entries = self.metadata().and_then(|Entries { managed_fields }| managed_fields);
         let entries = entries.unwrap_or_default().into_iter().enumerate();
         entries.filter_map(|(position, entry)| ManagedFieldsEntry::read(position, entry.get())).collect()
+    }
+
+    /// The entry of a manager that has applied the object itself. Of several the last one counts, as for the server.
+    pub fn applied_entry(&self, manager: &str) -> Option<ManagedFieldsEntry<'_>> {
+        self.managed_fields().into_iter().rfind(|entry| entry.is_applied_by(manager))
     }
 
     /// The managers in its `managedFields`, each once, by name.

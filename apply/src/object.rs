@@ -4,14 +4,14 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     fmt,
     ops::Range,
     sync::{Arc, OnceLock},
 };
 
 use baton_merge::{Arena, fieldpath::FieldSet, value as merge};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt, core::ApiResource};
 use serde::{
     Deserialize, Deserializer,
@@ -31,15 +31,15 @@ struct Object {
     text: Box<str>,
     /// Where in the text its parts are.
     parts: Parts,
-    /// The same as a tree, once it has been read as one.
+    /// The tree of the text, once it has been read.
     json: OnceLock<Value>,
-    /// The same without `managedFields`; none where it is nested too deep even so.
+    /// The tree without `managedFields`; `None` if it is nested too deep even so.
     lean: OnceLock<Option<Value>>,
     /// Its metadata as kube's type, without `managedFields`.
     metadata: ObjectMeta,
 }
 
-/// Where in a text the parts of an object are, so that one can be read without the others.
+/// The places of an object's parts in its text, so that one can be read without the others.
 #[derive(Clone, Debug)]
 struct Parts {
     has_kind: bool,
@@ -50,7 +50,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The same, moved by so many bytes.
+    /// These places in a text with so many more bytes before them.
     fn moved(&self, by: usize) -> Self {
         let moved = |part: &Range<usize>| part.start + by..part.end + by;
         Self {
@@ -91,48 +91,17 @@ impl Outline<'_> {
     }
 }
 
-/// Metadata whose `managedFields` stay text: they are read on demand and would be in memory twice.
+/// Metadata, of which only the place of `managedFields` is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head<'t> {
+struct MetadataOutline<'t> {
     #[serde(default, borrow)]
     managed_fields: Option<&'t RawValue>,
-    annotations: Option<BTreeMap<String, String>>,
-    creation_timestamp: Option<Time>,
-    deletion_grace_period_seconds: Option<i64>,
-    deletion_timestamp: Option<Time>,
-    finalizers: Option<Vec<String>>,
-    generate_name: Option<String>,
-    generation: Option<i64>,
-    labels: Option<BTreeMap<String, String>>,
-    name: Option<String>,
-    namespace: Option<String>,
-    owner_references: Option<Vec<OwnerReference>>,
-    resource_version: Option<String>,
-    self_link: Option<String>,
-    uid: Option<String>,
 }
 
-impl From<Head<'_>> for ObjectMeta {
-    fn from(head: Head<'_>) -> Self {
-        Self {
-            annotations: head.annotations,
-            creation_timestamp: head.creation_timestamp,
-            deletion_grace_period_seconds: head.deletion_grace_period_seconds,
-            deletion_timestamp: head.deletion_timestamp,
-            finalizers: head.finalizers,
-            generate_name: head.generate_name,
-            generation: head.generation,
-            labels: head.labels,
-            managed_fields: None,
-            name: head.name,
-            namespace: head.namespace,
-            owner_references: head.owner_references,
-            resource_version: head.resource_version,
-            self_link: head.self_link,
-            uid: head.uid,
-        }
-    }
+/// A text with an empty list in the place of a part.
+fn with_empty_list(text: &str, part: Option<Range<usize>>) -> Cow<'_, str> {
+    part.map_or(text.into(), |part| format!("{}[]{}", &text[..part.start], &text[part.end..]).into())
 }
 
 /// The identity of a live object at one moment, for the guard of a write.
@@ -142,13 +111,6 @@ pub struct Revision {
     pub uid: String,
     /// `metadata.resourceVersion`: any stored write changes it.
     pub resource_version: String,
-}
-
-impl Revision {
-    /// The operation that limits a JSON patch to this revision.
-    pub(crate) fn test(&self) -> Value {
-        json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.resource_version})
-    }
 }
 
 impl LiveObject {
@@ -203,10 +165,7 @@ impl LiveObject {
 
     /// The object's text with no `managedFields`, which may be nested too deep to be read.
     pub(crate) fn text_without_managed_fields(&self) -> Cow<'_, str> {
-        match self.0.parts.managed_fields.clone() {
-            None => self.as_text().into(),
-            Some(part) => format!("{}[]{}", &self.0.text[..part.start], &self.0.text[part.end..]).into(),
-        }
+        with_empty_list(self.as_text(), self.0.parts.managed_fields.clone())
     }
 
     /// The object as a value of the merge core.
@@ -302,7 +261,11 @@ impl LiveObject {
     /// The number at a path of plain fields in its spec or its status.
     pub fn number(&self, fields: &[&str]) -> Option<i32> {
         let (part, fields) = fields.split_first()?;
-        let part = if *part == "spec" { self.spec_text() } else { self.status_text() };
+        let part = match *part {
+            "spec" => self.spec_text(),
+            "status" => self.status_text(),
+            _ => None,
+        };
         let text = fields.iter().try_fold(part?, |text, field| {
             let member = serde_json::Deserializer::from_str(text).deserialize_map(MemberNamed(field)).ok()?;
             member.map(RawValue::get)
@@ -313,15 +276,19 @@ impl LiveObject {
 
 impl Object {
     fn from_text(text: Box<str>) -> Result<Self, serde_json::Error> {
-        // What is added to the text comes after its first character.
+        // A kind and version may be inserted after the first character.
         let text = if text.starts_with('{') { text } else { text.trim_start().into() };
         if !text.starts_with('{') {
             return Err(serde_json::Error::custom("expected an object"));
         }
         let outline: Outline<'_> = serde_json::from_str(&text)?;
-        let metadata: Head<'_> = serde_json::from_str(outline.metadata.get())?;
-        let parts = outline.parts_of(&text, metadata.managed_fields);
-        let metadata = metadata.into();
+        let owners: MetadataOutline<'_> = serde_json::from_str(outline.metadata.get())?;
+        let parts = outline.parts_of(&text, owners.managed_fields);
+        // `managedFields` stay text: they are read on demand, and would be in memory twice.
+        let start = parts.metadata.start;
+        let managed_fields = parts.managed_fields.as_ref().map(|part| part.start - start..part.end - start);
+        let head = with_empty_list(outline.metadata.get(), managed_fields);
+        let metadata = ObjectMeta { managed_fields: None, ..serde_json::from_str(&head)? };
         Ok(Self { text, parts, json: OnceLock::new(), lean: OnceLock::new(), metadata })
     }
 }
@@ -356,6 +323,7 @@ impl<'de> Visitor<'de> for MemberNamed<'_> {
     }
 }
 
+/// Its metadata is read-only: a change by [`meta_mut`](Resource::meta_mut) is neither in the text nor in a prediction.
 impl Resource for LiveObject {
     type DynamicType = ApiResource;
     type Scope = kube::core::DynamicResourceScope;

@@ -1,4 +1,4 @@
-//! Fields of other managers because of which the API server refuses an object as invalid.
+//! Obstacles: fields of other managers that make an applied object invalid.
 //!
 //! An apply sets fields beside those of other managers. Each alone is valid, and both together may not be: a second handler of a probe,
 //! `minAvailable` beside `maxUnavailable`, an item of which another manager still owns a part. The server's message names a field, and
@@ -29,7 +29,7 @@ const MOST_CAUSES: usize = 8;
 pub struct Obstacle {
     /// The field.
     pub path: FieldPath,
-    /// Who owns it; the writer doesn't.
+    /// Its owners; the writer is none of them.
     pub managers: Vec<String>,
 }
 
@@ -101,9 +101,9 @@ type Owned<'a> = (Path<'a>, &'a str);
 struct Search<'a> {
     arena: &'a Arena,
     object: Value<'a>,
-    /// What the writer applies.
+    /// The fields that the writer applies.
     own: FieldSet<'a>,
-    /// What others own, by manager.
+    /// The fields of others, by manager.
     others: Vec<(&'a str, FieldSet<'a>)>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
         let mentioned = |owned: &Owned<'a>, above: usize| {
             owned.0.elements().get(above).is_some_and(|element| is_mentioned(element, &cause.message))
         };
-        // What the writer applies to a struct as well isn't there because of others.
+        // A struct in which the writer owns fields too isn't there because of others alone.
         let is_of_others = elements.len() == steps.len() || !self.owns_in(elements);
         let within = if is_of_others { self.within(elements) } else { Vec::new() };
         let narrowed: Vec<Owned<'a>> =
@@ -185,7 +185,7 @@ impl<'a> Search<'a> {
         !elements.iter().fold(self.own, |set, element| set.below(element)).is_empty()
     }
 
-    /// What others own at these elements and below, and the writer doesn't; of what is owned as a whole only the top.
+    /// The paths at these elements and below that others own and the writer doesn't; of a tree that is owned as a whole only the top.
     fn within(&self, elements: &[PathElement<'_>]) -> Vec<Owned<'a>> {
         let mut found = Vec::new();
         for (manager, fields) in &self.others {
@@ -259,9 +259,9 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::{Guard, Request, Schemas, Target, Tries};
+    use crate::{Guard, Request, Schemas, Target};
 
-    /// What is in the way of an apply by Baton to an object that has these entries of owners, for one cause.
+    /// The obstacles of an apply to an object with these owners, for one cause of a refusal.
     fn obstacles(object: &Json, entries: &[(&str, Json)], [field, reason, message]: [&str; 3]) -> String {
         let entry = |(manager, fields): &(&str, Json)| json!({"manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields});
         let mut object = object.clone();
@@ -271,7 +271,7 @@ mod tests {
         let target = Target::new(ApiResource::erase::<Deployment>(&()), Some("shop".to_owned()), "web");
         let request = Request::apply(target, json!({"metadata": {}}), "baton", true, &Guard::Nothing);
         // Without a schema nothing is predicted: the live object counts.
-        let write = Schemas::default().prepare(request, Some(&live), Tries::default(), Timestamp::UNIX_EPOCH);
+        let write = Schemas::default().prepare(request, Some(&live), Timestamp::UNIX_EPOCH);
         let details = json!({"causes": [{"field": field, "reason": reason, "message": message}]});
         let details = serde_json::from_value(details).unwrap();
         let status = Status::failure("no", "Invalid").with_code(422).with_details(details).boxed();

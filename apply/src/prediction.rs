@@ -1,4 +1,4 @@
-//! What a request will do to its object.
+//! Predictions: the result of a request before it is sent.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ use crate::{
     stored_form::stored_form,
 };
 
-/// What a request will do.
+/// The predicted result of a request.
 #[derive(Clone, Debug)]
 pub enum Prediction {
     /// Certainly nothing: it needn't be sent.
@@ -57,7 +57,7 @@ pub struct Conflict {
     pub path: FieldPath,
     /// The manager that owns it.
     pub manager: String,
-    /// How that manager wrote it.
+    /// The operation by which that manager wrote it.
     pub operation: Operation,
     /// The subresource that it wrote through, such as `scale`; absent for the object itself.
     pub subresource: Option<String>,
@@ -105,13 +105,13 @@ pub struct PredictedObject {
     pub changed: bool,
     /// How far this can be relied on.
     pub certainty: Certainty,
-    /// What changes, and for which managers.
+    /// The changes of single fields and of their owners.
     pub effects: Effects,
     /// The fields among those that it [sets](Effects::sets) whose live values may be what the server makes of the intended ones: with
-    /// defaults, or spelled in another way. [`spelling::minimal_intent`](crate::spelling::minimal_intent) spells them as the server does.
+    /// defaults, or spelled in another way. [`Schemas::minimal`] spells them as the server does.
     pub respelled: Vec<FieldPath>,
-    /// Whether the apply needn't be sent: nothing changes that a client sees. Or no value changes, only the owners of values that the server doesn't store, such as `value: ""`,
-    /// and the times and order of the entries of `managedFields`.
+    /// Whether the apply needn't be sent: nothing changes that a client sees. Or no value changes, only the owners of values that the
+    /// server doesn't store, such as `value: ""`, and the times and order of the entries of `managedFields`.
     pub is_repeat: bool,
     /// The time that the write was predicted for.
     pub at: Timestamp,
@@ -157,7 +157,7 @@ pub enum PredictionError {
 }
 
 impl Schemas {
-    /// Predicts what a request will do to the live object, or without one.
+    /// Predicts the result of a request for the live object, or for none.
     ///
     /// # Errors
     /// When nothing can be predicted: there is no schema, or an object can't be read.
@@ -170,7 +170,7 @@ impl Schemas {
         self.predict_with_first(request, live, now).map(|(prediction, _)| prediction)
     }
 
-    /// The same, with the write that has to come before it, if there is one.
+    /// The prediction, and the write that has to come before the request, if there is one.
     pub(crate) fn predict_with_first(
         &self,
         request: &Request,

@@ -8,7 +8,7 @@ use kube::core::Status;
 
 use crate::{Secrecy, spelled::steps};
 
-/// The same failure, without secret values in its message.
+/// A failure without the secret values in its message.
 pub(crate) fn without_secrets(mut status: Box<Status>) -> Box<Status> {
     let Status { message, details, .. } = &mut *status;
     let secrecy = if message.contains("; /v1, Kind=Secret)") { Secrecy::Secret } else { Secrecy::Usual };

@@ -1,4 +1,4 @@
-//! Applies that repeat what the object has: no value changes that the server stores.
+//! Applies that repeat the live object: no value changes that the server stores.
 //!
 //! A zero value such as `value: ""` or `hostNetwork: false` is owned, and mostly not stored. So each apply of it adds it to the live
 //! object again: the server takes the field from every other manager and renews the time of the applier's entry. Two managers that
@@ -16,7 +16,7 @@ use baton_merge::{
 
 use crate::object::entries;
 
-/// How an apply repeats what the object has.
+/// The kind of an apply that repeats the live object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// The server stores nothing.
@@ -27,7 +27,7 @@ pub(crate) enum Repeat {
 }
 
 impl Repeat {
-    /// How a predicted apply by this manager repeats what the live object has; `None` if it changes something else. `unstored` are the
+    /// The kind of a predicted apply by this manager; `None` if it changes something else. `unstored` are the
     /// fields that get a zero which the server doesn't store.
     pub(crate) fn of<'a>(
         arena: &'a Arena,

@@ -1,15 +1,13 @@
-//! A write as data: what is sent, to which object, and what it requires of the object.
-//!
-//! The same request is predicted, sent, or tried without being stored.
+//! Requests: a write as data, with its object and its condition. One request is predicted, sent, or tried in a dry run.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 use kube::{Resource, ResourceExt, core::ApiResource};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{LiveObject, Revision};
 
-/// The object that a request is about.
+/// The object of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Its kind, and where objects of it are served.
@@ -33,14 +31,14 @@ impl Target {
         Self::new(ApiResource::erase::<K>(kind), object.namespace(), object.name_any())
     }
 
-    /// What the server says about an object that is invalid: `NewInvalid` in `pkg/api/errors` of k8s.io/apimachinery.
+    /// The server's message about an invalid object: `NewInvalid` in `pkg/api/errors` of k8s.io/apimachinery.
     pub(crate) fn invalid(&self, causes: &str) -> String {
         let ApiResource { kind, group, .. } = &self.resource;
         let dot = if group.is_empty() { "" } else { "." };
         format!("{kind}{dot}{group} {:?} is invalid: {causes}", self.name)
     }
 
-    /// The same object's subresource.
+    /// A subresource of the object.
     #[must_use]
     pub fn subresource(self, subresource: &'static str) -> Self {
         Self { subresource: Some(subresource), ..self }
@@ -61,14 +59,15 @@ impl fmt::Display for Target {
 
 /// One write of an object.
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub struct Request {
     /// The object.
     pub target: Target,
-    /// What is done to it.
+    /// The change.
     pub change: Change,
 }
 
-/// What is done to an object.
+/// A change of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// A server-side apply.
@@ -76,7 +75,7 @@ pub enum Change {
         /// The object to apply, with its guard.
         body: Value,
         /// The field manager.
-        manager: Cow<'static, str>,
+        manager: String,
         /// Whether it takes over fields of other managers.
         force: bool,
     },
@@ -85,13 +84,13 @@ pub enum Change {
         /// The operations. The first one tests the `resourceVersion`.
         operations: json_patch::Patch,
         /// The field manager.
-        manager: Cow<'static, str>,
+        manager: String,
     },
     /// A deletion of just this object.
     Delete(Revision),
 }
 
-/// What an apply requires of the live object. The server checks it, and refuses a write that doesn't meet it.
+/// The condition of an apply on the live object. The server checks it, and refuses a write that doesn't meet it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// Nothing.
@@ -114,7 +113,7 @@ impl Request {
     pub fn apply(
         target: Target,
         intent: Value,
-        manager: impl Into<Cow<'static, str>>,
+        manager: impl Into<String>,
         force: bool,
         guard: &Guard,
     ) -> Self {
@@ -130,6 +129,22 @@ impl Request {
             }
         }
         Self { target, change: Change::Apply { body, manager: manager.into(), force } }
+    }
+
+    /// A JSON patch of just this revision of an object, sent as this manager.
+    ///
+    /// # Errors
+    /// When these aren't operations of a JSON patch.
+    pub fn patch(
+        target: Target,
+        revision: &Revision,
+        manager: impl Into<String>,
+        operations: impl IntoIterator<Item = Value>,
+    ) -> Result<Self, serde_json::Error> {
+        let test =
+            json!({"op": "test", "path": "/metadata/resourceVersion", "value": revision.resource_version});
+        let operations = serde_json::from_value(std::iter::once(test).chain(operations).collect())?;
+        Ok(Self { target, change: Change::Patch { operations, manager: manager.into() } })
     }
 
     /// The field manager; none for a deletion.
@@ -150,12 +165,18 @@ impl Request {
         }
     }
 
+    /// The uid of the only object that it may change, if any version of that will do.
+    pub(crate) fn same_object(&self) -> Option<&str> {
+        let Change::Apply { body, .. } = &self.change else { return None };
+        body["metadata"]["uid"].as_str().filter(|_| !self.requires_unchanged())
+    }
+
     /// Whether the server refuses it if there is an object.
     pub(crate) fn requires_absence(&self) -> bool {
         matches!(&self.change, Change::Apply { body, .. } if body["metadata"]["resourceVersion"] == NO_OBJECTS_VERSION)
     }
 
-    /// Why the server refuses an apply whose guard the live object doesn't meet, in its words: `Store.Update` in k8s.io/apiserver's
+    /// The server's message when it refuses an apply whose guard the live object doesn't meet: `Store.Update` in k8s.io/apiserver's
     /// registry, after it has looked for conflicts. An apply that names a version, and no uid, creates the object if there is none.
     pub(crate) fn broken_guard(&self, live: Option<&LiveObject>) -> Option<String> {
         let Change::Apply { body, .. } = &self.change else { return None };
@@ -194,10 +215,8 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Service;
-    use serde_json::json;
-
     use super::*;
+    use k8s_openapi::api::core::v1::Service;
 
     #[test]
     fn a_guard_that_the_live_object_does_not_meet_is_refused_in_the_servers_words() {

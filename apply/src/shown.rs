@@ -1,4 +1,4 @@
-//! Which values may be shown in a status, an Event or a log.
+//! Secrecy: which values may be shown in a status, an Event or a log.
 //!
 //! Names of fields aren't secret; values may be. Never shown are the data of a Secret, environment variables, arguments of programs,
 //! headers of probes, options of volume drivers, and annotations that hold whole objects, such as client-side apply's copy.
@@ -21,7 +21,7 @@ const SECRETIVE_LISTS: [&str; 4] = ["env", "httpHeaders", "args", "command"];
 const SECRETIVE_MAPS: [(&str, &str); 2] = [("csi", "volumeAttributes"), ("flexVolume", "options")];
 /// The maps of a Secret that hold its data.
 const SECRET_DATA: [&str; 2] = ["data", "stringData"];
-/// How text that is JSON, or compressed and in base64, begins.
+/// The starts of texts that are JSON, or compressed and in base64.
 const WHOLE_OBJECTS: [&str; 3] = ["{", "[", "H4sI"];
 
 /// Whether the values of a kind are secret as such.
@@ -37,12 +37,12 @@ impl Secrecy {
     /// Stands for a value that isn't shown.
     pub const HIDDEN: &str = "(hidden)";
 
-    /// That of a kind.
+    /// The secrecy of a kind.
     pub fn of(kind: &ApiResource) -> Self {
         Self::of_kind(&kind.group, &kind.kind)
     }
 
-    /// That of a kind, by its group and name.
+    /// The secrecy of a kind, by its group and name.
     pub fn of_kind(group: &str, kind: &str) -> Self {
         if group.is_empty() && kind == "Secret" { Self::Secret } else { Self::Usual }
     }
@@ -62,7 +62,7 @@ impl Secrecy {
         shortened(&self.without_secrets(&names, value.to_json()).to_string())
     }
 
-    /// Whether what is at these elements isn't shown. The next element tells a list from a map; at the end of the path, the value does.
+    /// Whether the value at these elements isn't shown. A list differs from a map by the next element; at the end of the path, by the value.
     fn hides(self, elements: &[PathElement<'_>], next: Option<&PathElement<'_>>, value: Value<'_>) -> bool {
         let names: Vec<&str> = elements.iter().map(name_of).collect();
         let is_list = match next {
@@ -73,7 +73,7 @@ impl Secrecy {
         self.hides_names(&names, is_list, text)
     }
 
-    /// The same by the names of the fields; an item of a list has none.
+    /// Whether the field with these names isn't shown; an item of a list has no name.
     fn hides_names(self, names: &[&str], is_list: bool, text: Option<&str>) -> bool {
         let Some((name, around)) = names.split_last() else { return false };
         let parent = around.last().copied().unwrap_or_default();

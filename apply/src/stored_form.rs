@@ -1,4 +1,4 @@
-//! What the API server changes in an object after the merge, whoever owns it, as far as the kind tells. The owners in `managedFields`
+//! Changes that the API server makes in an object after the merge, as far as they follow from the kind. The owners in `managedFields`
 //! stay.
 //!
 //! | kind | change |

@@ -21,27 +21,28 @@ pub enum DryRun {
     Yes,
 }
 
-/// A request that is ready to be sent, with what it will do.
+/// A request that is ready to be sent, with its prediction.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct PreparedWrite {
     /// The request, with its guard.
     pub request: Request,
-    /// What it will do, or why that can't be predicted.
+    /// The result of the request, or why it can't be predicted.
     pub prediction: Result<Prediction, PredictionError>,
-    /// The fields that this write clears, if it [comes before](Self::comes_before) the requested one.
+    /// The fields that this write clears, if it is [preparatory](Self::is_preparatory).
     pub clears: Vec<FieldPath>,
     /// Whether the server's response can be compared with the prediction: both are about the same object.
     is_comparable: bool,
 }
 
 impl PreparedWrite {
-    /// Whether it only [makes way](crate::leftovers) for the requested write: prepare that one again, for the object that this
+    /// Whether it only [clears fields](crate::leftovers) for the requested write. Prepare that one again, for the object that this
     /// one returns.
-    pub fn comes_before(&self) -> bool {
+    pub fn is_preparatory(&self) -> bool {
         !self.clears.is_empty()
     }
 
-    /// Whether it needn't be sent: it certainly changes nothing, or only [repeats](crate::PredictedObject::is_repeat) what is there.
+    /// Whether it needn't be sent: it certainly changes nothing, or only [repeats](crate::PredictedObject::is_repeat) the live object.
     pub fn is_noop(&self) -> bool {
         match &self.prediction {
             Ok(Prediction::NoOp) => true,
@@ -64,12 +65,12 @@ impl PreparedWrite {
     }
 }
 
-/// Why a write is sent.
+/// The reason why a write is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// The first field that it is about; absent if it isn't about one.
     pub path: Option<FieldPath>,
-    /// What about it.
+    /// The reason, as a part of a sentence.
     pub what: String,
 }
 
@@ -107,8 +108,9 @@ impl PredictedObject {
     }
 }
 
-/// How a write ended.
+/// The result of a write.
 #[derive(Debug)]
+#[must_use]
 pub enum Outcome {
     /// It changes nothing, and wasn't sent.
     Skipped,
@@ -119,9 +121,9 @@ pub enum Outcome {
         /// Whether the object isn't the one that was read. If it is, it was sent although it changes nothing: see
         /// [`PreparedWrite::reason`].
         changed: bool,
-        /// What it did to single fields, as far as the response confirms it; empty if it couldn't be predicted.
+        /// The changes of single fields, as far as the response confirms them; empty if they couldn't be predicted.
         effects: Effects,
-        /// How the response compares with the prediction. `None` if the two can't be compared: there was no prediction, other
+        /// The comparison of the response with the prediction. `None` if the two can't be compared: there was no prediction, other
         /// managers have written since, or there was an object that hadn't been read.
         comparison: Option<Comparison>,
     },
@@ -147,27 +149,13 @@ pub enum Outcome {
     Failed(ApiError),
 }
 
-/// How often in a row another manager wrote an object first. Keep it from one try to the next; start again once a write is stored
-/// or skipped.
-///
-/// A guarded write is stored only if no other manager writes between the read and the write. If others write all the time, it
-/// might never be stored, so after three tries it is sent without the guard that only makes its prediction comparable. A
-/// guard of the original request stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tries(u32);
-
-impl Tries {
-    const MOST_GUARDED: u32 = 3;
-
-    /// Records that a write was [stale](Outcome::Stale).
-    pub fn stale(&mut self) {
-        self.0 += 1;
-    }
-
-    /// Whether the next write gets a guard for its prediction.
-    pub fn are_guarded(self) -> bool {
-        self.0 < Self::MOST_GUARDED
-    }
+/// The way in which a request is prepared.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct How {
+    /// Without a preparatory write.
+    pub(crate) exact: bool,
+    /// Without a guard that the prediction needs.
+    pub(crate) unguarded: bool,
 }
 
 impl Schemas {
@@ -177,56 +165,49 @@ impl Schemas {
     /// A prediction is right only for the object that it was made for. So a request that can be predicted gets a guard: the
     /// server refuses it if the object has changed since. A request without a prediction keeps the guard it has.
     ///
-    /// If defaults without an owner contradict it, this is the write that [comes before](PreparedWrite::comes_before).
-    pub fn prepare(
+    /// If defaults without an owner contradict it, the result is a [preparatory](PreparedWrite::is_preparatory) write.
+    pub fn prepare(&self, request: Request, live: Option<&LiveObject>, now: Timestamp) -> PreparedWrite {
+        self.prepare_with(request, live, now, How::default())
+    }
+
+    /// Predicts and guards exactly the request, as [`prepare`](Self::prepare) does without a preparatory write.
+    pub fn prepare_exact(
         &self,
         request: Request,
         live: Option<&LiveObject>,
-        tries: Tries,
         now: Timestamp,
     ) -> PreparedWrite {
-        let (write, first) = self.prepare_with_first(request, live, tries, now);
-        match first {
-            None => write,
-            Some(First { request, clears }) => {
-                PreparedWrite { clears, ..self.prepare_itself(request, live, tries, now) }
-            }
-        }
+        self.prepare_with(request, live, now, How { exact: true, ..How::default() })
     }
 
-    /// The same, without a write before it: the server is asked for what was requested, and nothing else.
-    pub fn prepare_itself(
-        &self,
-        request: Request,
-        live: Option<&LiveObject>,
-        tries: Tries,
-        now: Timestamp,
-    ) -> PreparedWrite {
-        self.prepare_with_first(request, live, tries, now).0
-    }
-
-    fn prepare_with_first(
+    pub(crate) fn prepare_with(
         &self,
         mut request: Request,
         live: Option<&LiveObject>,
-        tries: Tries,
         now: Timestamp,
-    ) -> (PreparedWrite, Option<First>) {
+        how: How,
+    ) -> PreparedWrite {
         let (prediction, first) = match self.predict_with_first(&request, live, now) {
-            Ok((prediction, first)) => (Ok(prediction), first),
+            Ok((prediction, first)) => (Ok(prediction), first.filter(|_| !how.exact)),
             Err(error) => (Err(error), None),
         };
+        if let Some(First { request, clears }) = first {
+            return PreparedWrite {
+                clears,
+                ..self.prepare_with(request, live, now, How { exact: true, ..how })
+            };
+        }
         // A version that the intent names is its author's guard, and stays.
         if let Some(live) =
-            live.filter(|_| prediction.is_ok() && tries.are_guarded() && !request.requires_unchanged())
+            live.filter(|_| prediction.is_ok() && !how.unguarded && !request.requires_unchanged())
         {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
-        (PreparedWrite { request, prediction, clears: Vec::new(), is_comparable }, first)
+        PreparedWrite { request, prediction, clears: Vec::new(), is_comparable }
     }
 
-    /// Returns how a write ended, from the server's response: the object afterwards, or `None` if it is gone.
+    /// The outcome of a write, from the server's response: the object afterwards, or `None` if it is gone.
     pub fn settle(
         &self,
         write: &PreparedWrite,

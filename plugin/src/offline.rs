@@ -86,11 +86,11 @@ impl Offline {
         })
     }
 
-    /// The schemas of these kinds and their types, as far as they are known.
+    /// The schemas of these kinds, as far as they are known.
     pub(crate) fn schemas<'t>(
         &self,
         targets: impl Iterator<Item = &'t Target>,
-    ) -> Result<(Schemas, Types), OfflineError> {
+    ) -> Result<Arc<Schemas>, OfflineError> {
         let (mut documents, mut types) = (self.custom.clone(), self.types.clone());
         for path in targets.map(|target| document_path(&target.resource)) {
             if documents.iter().all(|(known, _)| *known != path)
@@ -102,7 +102,7 @@ impl Offline {
                 types.add(Types::from_document(&document));
             }
         }
-        Ok((Schemas::new(RELEASE, documents), types))
+        Ok(Arc::new(Schemas::new(RELEASE, documents).with_types([Arc::new(types)])))
     }
 }
 

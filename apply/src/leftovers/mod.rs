@@ -17,12 +17,12 @@
 //! the requested one: a patch of `managedFields` by which the manager comes to own these fields as they are
 //! ([`PreparedWrite::clears`](crate::PreparedWrite)). Nothing else changes. The next apply leaves them out, so
 //! the server removes them, and fills in its defaults again. [`Applier`](crate::Applier) sends both. Code that drives the
-//! protocol itself prepares again after a write that [comes before](crate::PreparedWrite::comes_before) the requested one.
+//! protocol itself prepares again after a [preparatory](crate::PreparedWrite::is_preparatory) write.
 //!
-//! The same is done for a struct that an intent empties, such as a container's `securityContext: {}`: the server drops it, and
+//! An emptied struct needs another write too, such as a container's `securityContext: {}`: the server drops it, and
 //! with the next apply of the same intent adds it again. In a pod template these would be two rollouts. A volume's
 //! `downwardAPI: {}` would even become an `emptyDir`. So a first apply gives each field what the server fills in, or `null`.
-//! What comes next changes nothing but the owners: a patch of `managedFields` by which the manager releases the fields that have
+//! The next writes change nothing but the owners: a patch of `managedFields` by which the manager releases the fields that have
 //! a value, if there are any, and the apply.
 //!
 //! If the manager owns the field already, or the whole struct or list item is removed with it, the apply is enough, and nothing
@@ -77,7 +77,7 @@ pub(crate) struct Changing<'a> {
     pub(crate) live: &'a LiveObject,
     /// The live object as a value.
     pub(crate) before: Value<'a>,
-    /// What it becomes.
+    /// The predicted object.
     pub(crate) after: &'a Stored<'a>,
     pub(crate) intent: Value<'a>,
 }
@@ -139,7 +139,7 @@ fn is_core(kind: &ApiResource, name: &str) -> bool {
 /// A struct that is empty in an intent, and that the server would drop.
 struct Emptied<'a> {
     path: Path<'a>,
-    /// What has to be applied instead.
+    /// The value that has to be applied instead.
     reset: Json,
     /// Whether the live struct is equal to that already.
     is_reset: bool,
@@ -210,7 +210,7 @@ impl<'a> Search<'a> {
         structs.iter().filter_map(emptied).collect()
     }
 
-    /// What the server fills into the struct at a path if it is empty.
+    /// The defaults that the server fills into the struct at a path if it is empty.
     fn filled_in(&self, path: Path<'a>, types: &BTreeMap<Path<'a>, TypeId>, live: &Json) -> Json {
         let rule = || {
             let (PathElement::Field(field), around) = path.elements().split_last()? else { return None };

@@ -11,11 +11,11 @@ pub(super) struct Rule {
     pub(super) of: &'static str,
     /// The field.
     pub(super) field: &'static str,
-    /// What the server fills in for a struct, without regard to the field itself.
+    /// The default that the server fills in for a struct, without regard to the field itself.
     pub(super) default: fn(&Value) -> ServerDefault,
 }
 
-/// What the server fills into a field that is absent.
+/// The default of a field that is absent.
 pub(super) enum ServerDefault {
     /// Nothing.
     Absent,
@@ -124,13 +124,13 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What the server fills into a struct that is empty.
+/// The defaults of a struct that is empty.
 pub(super) struct EmptyStruct {
     /// The name of the schema of the struct around it.
     pub(super) of: &'static str,
     /// The field of that struct which it is.
     pub(super) field: &'static str,
-    /// What it has afterwards, if it had this before.
+    /// The fields afterwards, if the struct had these before.
     pub(super) filled_in: fn(&Value) -> Value,
 }
 

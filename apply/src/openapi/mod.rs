@@ -2,17 +2,14 @@
 
 mod lean;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use http::Request;
 use kube::{Client, core::ApiResource};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{ApiError, bounded, spelling::Types};
+use crate::{ApiError, with_timeout};
 
 /// The index: where each document is.
 #[derive(Debug, Deserialize)]
@@ -28,6 +25,7 @@ struct Location {
 
 /// A document, or the index, that couldn't be fetched.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenApiError {
     /// The request failed.
     #[error(transparent)]
@@ -92,16 +90,6 @@ pub(crate) async fn fetch_all(
     Ok(united(documents))
 }
 
-/// The types of these kinds, for [`minimal_intent`](crate::spelling::minimal_intent). Those that the server doesn't serve are left out.
-///
-/// # Errors
-/// When a request fails, gets no response within the limit, or the response isn't an OpenAPI document.
-pub async fn types(client: &Client, limit: Duration, kinds: &[ApiResource]) -> Result<Types, OpenApiError> {
-    let index = Index::fetch(client, limit).await?;
-    let urls: BTreeSet<&str> = kinds.iter().filter_map(|kind| index.url(kind)).collect();
-    Ok(Types::from_document(&fetch_all(client, limit, urls, kinds).await?))
-}
-
 /// One document of those of several versions of a group. The types of each version have names of their own.
 pub fn united(documents: impl IntoIterator<Item = Value>) -> Value {
     fn add(to: &mut Value, more: Value) {
@@ -123,7 +111,7 @@ pub fn united(documents: impl IntoIterator<Item = Value>) -> Value {
 async fn text(client: &Client, limit: Duration, url: &str) -> Result<String, ApiError> {
     let request = Request::get(url).header(http::header::ACCEPT, "application/json").body(Vec::new());
     let request = request.map_err(kube::Error::HttpError).map_err(ApiError::Client)?;
-    bounded(limit, client.request_text(request)).await
+    with_timeout(limit, client.request_text(request)).await
 }
 
 #[cfg(test)]

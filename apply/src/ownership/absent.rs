@@ -12,9 +12,9 @@ use crate::{LiveObject, find::Finder};
 /// Visits the fields that managers own in this version of the API although the object doesn't have them: each with the manager, and the
 /// uppermost part of its path that is absent.
 ///
-/// Who removes a field ends its ownership. Owners are left behind by a CRD that lacks a field: the API server returns the object
-/// without the field and stores it so with the next write. So they are by mutating admission that removes a field, and by whoever
-/// creates an object with `managedFields`. A field with a default in the schema isn't absent: once the CRD has it again, the object
+/// A write that removes a field ends its ownership. Three things leave owners behind: a CRD that lacks a field, since the API server
+/// returns the object without the field and stores it so with the next write; mutating admission that removes a field; and the creation of
+/// an object with `managedFields`. A field with a default in the schema isn't absent: once the CRD has it again, the object
 /// has its default.
 ///
 /// ```
@@ -51,7 +51,7 @@ pub fn absent_fields(
     Ok(())
 }
 
-/// Those of these fields that the object has no value for, such as a Secret's `stringData` or a `paused: false`: an applier owns them,
+/// The fields among these that the object has no value for, such as a Secret's `stringData` or a `paused: false`: an applier owns them,
 /// and no intent made from the object has them.
 ///
 /// # Errors

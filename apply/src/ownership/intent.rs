@@ -1,4 +1,4 @@
-//! What a manager applies to own certain fields of an object as they are.
+//! Intents made from an object: the apply by which a manager owns certain fields as they are.
 
 use std::collections::BTreeSet;
 
@@ -28,9 +28,7 @@ pub enum IntentError {
 
 /// The fields that a manager owns by server-side apply of the object itself.
 pub fn applied_fields<'a>(arena: &'a Arena, live: &'a LiveObject, manager: &str) -> FieldSet<'a> {
-    let entries = live.managed_fields();
-    let own = entries.iter().rfind(|entry| entry.is_applied_by(manager));
-    own.and_then(|entry| entry.fields(arena)).unwrap_or_default()
+    live.applied_entry(manager).and_then(|entry| entry.fields(arena)).unwrap_or_default()
 }
 
 impl Schemas {
@@ -55,14 +53,21 @@ impl Schemas {
     ///
     /// ```
     /// # use std::sync::Arc;
-    /// use baton_apply::{LiveObject, Schemas, Target, openapi::document_path, ownership::applied_fields};
-    /// use baton_merge::{Arena, Release, server::Resources};
+    /// use baton_apply::{
+    ///     Arena, LiveObject, Release, Resources, Schemas, Target, openapi::document_path, ownership::applied_fields,
+    /// };
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::core::ApiResource;
     /// use serde_json::json;
     ///
-    /// # let document = include_str!("../../../merge/tests/data/openapi/v1.json");
-    /// # let document = serde_json::from_str(document)?;
+    /// # let gvk = json!([{"group": "", "version": "v1", "kind": "ConfigMap"}]);
+    /// # let text = json!({"type": "string"});
+    /// # let document = json!({"openapi": "3.0.0", "components": {"schemas": {"ConfigMap": {
+    /// #     "type": "object", "x-kubernetes-group-version-kind": gvk, "properties": {
+    /// #         "apiVersion": text, "kind": text, "metadata": {"type": "object"},
+    /// #         "data": {"type": "object", "additionalProperties": text},
+    /// #     },
+    /// # }}}});
     /// let kind = ApiResource::erase::<ConfigMap>(&());
     /// let resources = Resources::from_openapi(&document)?;
     /// let schemas = Schemas::new(Release::LATEST, [(document_path(&kind), Arc::new(resources))]);
@@ -119,7 +124,7 @@ impl Schemas {
 /// Which keys name the items of lists in an intent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// Those among the fields, if any is: a manager may leave out a key that has its default.
+    /// The keys among the fields, if any is: a manager may leave out a key that has its default.
     Owned,
     /// All.
     All,

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::may_name;
-use crate::{Change, LiveObject, ManagedFieldsEntry, Request, Revision, Target};
+use crate::{LiveObject, ManagedFieldsEntry, Request, Revision, Target};
 
 /// The annotation in which client-side `kubectl apply` keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -19,7 +19,7 @@ pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const LAST_APPLIED_PATH: Path<'static> =
     Path::new(&[Field("metadata"), Field("annotations"), Field(LAST_APPLIED)]);
 
-/// What becomes of `managedFields` when one manager comes to own the fields of others. It is made for one version of the object,
+/// A change of `managedFields` by which one manager comes to own the fields of others. It is made for one version of the object,
 /// and the server refuses it for any other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Migration {
@@ -33,14 +33,14 @@ pub struct Migration {
     revision: Revision,
 }
 
-/// What is removed from an object's annotations.
+/// The part of an object's annotations that is removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Drops {
     #[default]
     Nothing,
     /// The annotation of client-side apply.
     LastApplied,
-    /// The same, if it is the only annotation.
+    /// All: the annotation of client-side apply is the only one.
     AllAnnotations,
 }
 
@@ -70,7 +70,7 @@ impl Migration {
         (!migration.retired.is_empty()).then_some(migration)
     }
 
-    /// The same, and removes the annotation of client-side apply too.
+    /// Also retires client-side apply, and removes its annotation.
     pub fn from_client_side_apply(
         manager: &str,
         live: &LiveObject,
@@ -90,11 +90,12 @@ impl Migration {
         is_retired: impl Fn(&ManagedFieldsEntry<'_>) -> bool,
     ) -> Self {
         let entries = live.managed_fields();
-        let own = entries.iter().find(|entry| entry.is_applied_by(manager));
+        let own = live.applied_entry(manager);
         let is_to_retire = |entry: &&ManagedFieldsEntry<'_>| {
             entry.subresource().is_none() && !entry.is_applied_by(manager) && is_retired(entry)
         };
         let to_retire: Vec<_> = entries.iter().filter(is_to_retire).collect();
+        let own = own.as_ref();
         let candidates = || own.into_iter().chain(to_retire.iter().copied());
         let version = own
             .or_else(|| candidates().find(|entry| Some(&entry.api_version()) == versions.first()))
@@ -122,17 +123,15 @@ impl Migration {
     ///
     /// # Errors
     /// When the patch can't be written, which would be a bug in this crate.
-    pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
-        let operations = serde_json::from_value(self.operations()?)?;
-        Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
+    pub fn request(&self, target: Target, manager: impl Into<String>) -> Result<Request, serde_json::Error> {
+        Request::patch(target, &self.revision, manager, self.operations()?)
     }
 
-    /// The test of the patch covers all that the patch depends on.
-    fn operations(&self) -> Result<Value, serde_json::Error> {
-        let mut operations = vec![self.revision.test()];
+    fn operations(&self) -> Result<Vec<Value>, serde_json::Error> {
         // From the last to the first, so that a removal doesn't move the next ones.
         let entry = |position: &usize| format!("/metadata/managedFields/{position}");
-        operations.extend(self.going.iter().rev().map(|at| json!({"op": "remove", "path": entry(at)})));
+        let remove = |at: &usize| json!({"op": "remove", "path": entry(at)});
+        let mut operations: Vec<Value> = self.going.iter().rev().map(remove).collect();
         if let Some(united) = &self.united {
             let united: Value = serde_json::from_str(united)?;
             operations.push(json!({"op": "add", "path": "/metadata/managedFields/-", "value": united}));
@@ -146,7 +145,7 @@ impl Migration {
                 Some(json!({"op": "remove", "path": format!("/metadata/annotations/{annotation}")}))
             }
         });
-        Ok(Value::Array(operations))
+        Ok(operations)
     }
 }
 

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | hand a field over to another program without its value changing | [`hand_over`]: the live value, applied by a temporary manager, never forced; then apply your intent without the field |
 //! | take a field back | your intent with the live value, forced, under [`Guard::Unchanged`]; both own it until you write another value |
-//! | take a field out of an entry, with its value as it is: that of a temporary manager, or one that isn't yours | [`Release`]: a JSON patch of `managedFields` |
+//! | take a field out of an entry, with its value as it is: that of a temporary manager, or one that isn't yours | [`FieldRelease`]: a JSON patch of `managedFields` |
 //! | change what an applier owns, some of which isn't stored | [`reown`]: the same for its whole entry |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
@@ -17,10 +17,7 @@ mod migrate;
 mod release;
 mod reown;
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-};
+use std::collections::{HashMap, HashSet};
 
 use baton_merge::{
     Arena,
@@ -34,7 +31,7 @@ pub(crate) use intent::name_of_item;
 pub use intent::{IntentError, applied_fields};
 use intent::{Keys, intent_of};
 pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
-pub use release::Release;
+pub use release::FieldRelease;
 pub use reown::reown;
 
 use crate::{Guard, LiveObject, ManagedFieldsEntry, Request, Target};
@@ -44,7 +41,7 @@ use crate::{Guard, LiveObject, ManagedFieldsEntry, Request, Target};
 pub struct Owner {
     /// The manager's name.
     pub manager: String,
-    /// How it wrote.
+    /// The operation by which it wrote.
     pub operation: Operation,
     /// The subresource that it wrote through, such as `scale`; absent for the object itself.
     pub subresource: Option<String>,
@@ -125,7 +122,7 @@ pub fn hand_over(
     target: Target,
     live: &LiveObject,
     path: Path<'_>,
-    temporary: impl Into<Cow<'static, str>>,
+    temporary: impl Into<String>,
 ) -> Option<Request> {
     let (arena, temporary) = (Arena::new(), temporary.into());
     let text = live.text_without_managed_fields();
@@ -184,7 +181,7 @@ mod tests {
         assert_eq!(serde_json::to_value(operations).unwrap(), expected);
     }
 
-    /// What is applied to hand this field of a pod over, without the pod's name and kind.
+    /// The intent that hands this field of a pod over, without the pod's name and kind.
     fn applied(path: &[PathElement<'_>]) -> Option<Value> {
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",

@@ -9,12 +9,12 @@ use baton_merge::{
 use serde_json::{Value, json};
 
 use super::Owner;
-use crate::{Change, FieldPath, LiveObject, Request, Revision, Target};
+use crate::{FieldPath, LiveObject, Request, Revision, Target};
 
 /// A JSON patch that takes a field out of the entries of some managers: the only way to take a field from a manager without
 /// writing it. It is made for one version of the object, and the server refuses it for any other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Release {
+pub struct FieldRelease {
     /// The field.
     pub path: FieldPath,
     /// The managers that lose it.
@@ -24,7 +24,7 @@ pub struct Release {
     revision: Revision,
 }
 
-impl Release {
+impl FieldRelease {
     /// Takes the field, with all that is below it, from these owners.
     pub fn new(live: &LiveObject, path: Path<'_>, owners: &[Owner]) -> Self {
         let arena = Arena::new();
@@ -48,31 +48,27 @@ impl Release {
     ///
     /// # Errors
     /// When the patch can't be written, which would be a bug in this crate.
-    pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
-        let operations = serde_json::from_value(self.operations())?;
-        Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
-    }
-
-    fn operations(&self) -> Value {
-        let mut operations = vec![self.revision.test()];
+    pub fn request(&self, target: Target, manager: impl Into<String>) -> Result<Request, serde_json::Error> {
         // From the last to the first, so that a removal doesn't move the next ones.
-        for (position, rest) in self.entries.iter().rev() {
+        let operations = self.entries.iter().rev().map(|(position, rest)| {
             let path = format!("/metadata/managedFields/{position}");
-            operations.push(match rest {
+            match rest {
                 None => json!({"op": "remove", "path": path}),
                 Some(rest) => json!({"op": "replace", "path": format!("{path}/fieldsV1"), "value": rest}),
-            });
-        }
-        Value::Array(operations)
+            }
+        });
+        Request::patch(target, &self.revision, manager, operations)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use baton_merge::fieldpath::PathElement::Field;
+    use k8s_openapi::api::apps::v1::Deployment;
+    use kube::core::ApiResource;
 
     use super::*;
-    use crate::ownership::owners;
+    use crate::{Change, ownership::owners};
 
     #[test]
     fn entries_are_released_from_the_last_to_the_first_after_a_test_of_the_resource_version() {
@@ -87,13 +83,17 @@ mod tests {
         let metadata = json!({"uid": "u", "resourceVersion": "42", "managedFields": managed_fields});
         let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
         let path = Path::new(&[Field("spec"), Field("replicas")]);
-        let release = Release::new(&live, path, &owners(&live, path));
+        let release = FieldRelease::new(&live, path, &owners(&live, path));
         assert_eq!(release.managers, ["a", "b"]);
         let expected = json!([
             {"op": "test", "path": "/metadata/resourceVersion", "value": "42"},
             {"op": "replace", "path": "/metadata/managedFields/3/fieldsV1", "value": {"f:status": {}}},
             {"op": "remove", "path": "/metadata/managedFields/1"},
         ]);
-        assert_eq!(release.operations(), expected);
+        let target = Target::of(&live, &ApiResource::erase::<Deployment>(&()));
+        let Change::Patch { operations, .. } = release.request(target, "me").unwrap().change else {
+            panic!("it isn't a patch")
+        };
+        assert_eq!(serde_json::to_value(operations).unwrap(), expected);
     }
 }

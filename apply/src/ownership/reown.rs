@@ -1,11 +1,9 @@
 //! Changes which fields a manager has applied, without writing them.
 
-use std::borrow::Cow;
-
 use baton_merge::fieldpath::FieldSet;
 use serde_json::json;
 
-use crate::{Change, LiveObject, Request, Target};
+use crate::{LiveObject, Request, Target};
 
 /// A JSON patch of `managedFields` after which the manager owns just these fields, as if it had applied them with their live values.
 /// An [intent](crate::Schemas::intent) can't do that for [fields without a live value](super::fields_without_value). The server
@@ -14,13 +12,12 @@ use crate::{Change, LiveObject, Request, Target};
 pub fn reown(
     target: &Target,
     live: &LiveObject,
-    manager: impl Into<Cow<'static, str>>,
+    manager: impl Into<String>,
     versions: &[&str],
     fields: FieldSet<'_>,
 ) -> Option<Request> {
     let manager = manager.into();
-    let entries = live.managed_fields();
-    let write = match entries.iter().rfind(|entry| entry.is_applied_by(&manager)) {
+    let write = match live.applied_entry(&manager) {
         Some(entry) if !versions.contains(&entry.api_version()) => return None,
         Some(entry) => {
             let path = format!("/metadata/managedFields/{}/fieldsV1", entry.position);
@@ -31,13 +28,12 @@ pub fn reown(
                 "manager": manager, "operation": "Apply", "apiVersion": target.resource.api_version,
                 "fieldsType": "FieldsV1", "fieldsV1": fields.to_fields_v1(),
             });
-            if entries.is_empty() {
+            if live.managed_fields().is_empty() {
                 json!({"op": "add", "path": "/metadata/managedFields", "value": [entry]})
             } else {
                 json!({"op": "add", "path": "/metadata/managedFields/-", "value": entry})
             }
         }
     };
-    let operations = serde_json::from_value(json!([live.revision().test(), write])).ok()?;
-    Some(Request { target: target.clone(), change: Change::Patch { operations, manager } })
+    Request::patch(target.clone(), &live.revision(), manager, [write]).ok()
 }

@@ -6,14 +6,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
 use kube::{Client, core::ApiResource};
-use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use super::Schemas;
 use crate::{
-    ApiError, bounded,
+    ApiError,
     openapi::{self, Index, OpenApiError, document_path},
     spelling::Types,
+    with_timeout,
 };
 
 /// The shortest time between two refreshes, however often one is requested.
@@ -21,11 +21,6 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(10);
 
 const VERSION: &str = "the version";
 const INDEX: &str = "the index of OpenAPI documents";
-
-/// A document, as a problem names it.
-fn named(path: &str) -> String {
-    format!("the OpenAPI document {path}")
-}
 
 /// The schemas of a cluster as they were last read. Clones share them.
 #[derive(Clone)]
@@ -38,8 +33,9 @@ pub struct SchemaCache {
     again: Arc<Notify>,
 }
 
-/// What is known after a refresh.
+/// The result of a refresh.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SchemaStatus {
     /// The schemas.
     pub schemas: Arc<Schemas>,
@@ -47,7 +43,7 @@ pub struct SchemaStatus {
     pub missing: Vec<ApiResource>,
     /// Whether this refresh changed something.
     pub changed: bool,
-    /// What couldn't be read. Earlier schemas stay in use, but a kind whose own document couldn't be read is missing.
+    /// The parts that couldn't be read. Earlier schemas stay in use, but a kind whose own document couldn't be read is missing.
     pub problems: Vec<SchemaProblem>,
 }
 
@@ -55,7 +51,7 @@ pub struct SchemaStatus {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("can't read {what} of the API server")]
 pub struct SchemaProblem {
-    /// What.
+    /// The part.
     pub what: String,
     source: Arc<FetchError>,
 }
@@ -74,23 +70,31 @@ enum FetchError {
     Release(#[from] ReleaseError),
 }
 
-/// What was fetched last, by the path of the document, with the URLs that name the hashes of what it was compiled from.
-type Fetched = BTreeMap<String, (Vec<String>, Arc<Resources>)>;
+/// A document that was fetched.
+struct Fetched {
+    /// The URLs, which contain hashes of the content.
+    urls: Vec<String>,
+    resources: Arc<Resources>,
+    types: Arc<Types>,
+}
+
+/// The last documents, by their paths.
+type Documents = BTreeMap<String, Fetched>;
 
 impl SchemaCache {
-    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Writes of other kinds aren't predicted, so
-    /// nothing is skipped and no takeover reported. `limit` is the time limit of each request.
+    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs, or [`Self::load`] has. Writes of other kinds aren't
+    /// predicted, so nothing is skipped and no takeover reported. `limit` is the time limit of each request.
     pub fn new(client: Client, kinds: impl IntoIterator<Item = ApiResource>, limit: Duration) -> Self {
         let (status, _) = watch::channel(None);
         Self { client, kinds: kinds.into_iter().collect(), limit, status, again: Arc::default() }
     }
 
-    /// The schemas that are known now; none before the first refresh has ended.
+    /// The schemas of the last refresh; none before the first has ended.
     pub fn current(&self) -> Arc<Schemas> {
         self.status.borrow().as_ref().map(|status| status.schemas.clone()).unwrap_or_default()
     }
 
-    /// What is known after each refresh; nothing before the first has ended.
+    /// The result of the last refresh; `None` before the first has ended.
     pub fn status(&self) -> watch::Receiver<Option<SchemaStatus>> {
         self.status.subscribe()
     }
@@ -109,7 +113,7 @@ impl SchemaCache {
     /// Refreshes now, every `interval`, soon after [`Self::refresh_soon`], and with growing pauses while a kind is missing.
     /// Never returns: spawn it.
     pub async fn keep_current(self, interval: Duration) {
-        let (mut fetched, mut pause) = (Fetched::new(), SHORTEST_PAUSE.min(interval));
+        let (mut fetched, mut pause) = (Documents::new(), SHORTEST_PAUSE.min(interval));
         loop {
             let status = self.refresh(&mut fetched).await;
             let is_complete = status.missing.is_empty();
@@ -125,7 +129,18 @@ impl SchemaCache {
         }
     }
 
-    async fn refresh(&self, fetched: &mut Fetched) -> SchemaStatus {
+    /// Reads the schemas once, for a program that soon ends: it needs no [`Self::keep_current`].
+    ///
+    /// # Errors
+    /// When one of them can't be read, or isn't served. The others are [known](Self::current) all the same.
+    pub async fn load(&self) -> Result<Arc<Schemas>, SchemaProblem> {
+        let status = self.refresh(&mut Documents::new()).await;
+        let (schemas, problem) = (status.schemas.clone(), status.problems.first().cloned());
+        self.status.send_replace(Some(status));
+        problem.map_or(Ok(schemas), Err)
+    }
+
+    async fn refresh(&self, fetched: &mut Documents) -> SchemaStatus {
         let before = self.status.borrow().as_ref().map(|status| status.schemas.clone());
         let (mut problems, mut changed) = (Vec::new(), false);
         let mut note = |what: String, error| {
@@ -150,86 +165,47 @@ impl SchemaCache {
                         }
                         Err(error) => {
                             changed |= fetched.remove(&path).is_some();
-                            note(named(&path), error);
+                            note(format!("the OpenAPI document {path}"), error);
                         }
                     }
                 }
             }
-            // What was fetched before stays in use.
+            // Earlier documents stay in use.
             Err(error) => note(INDEX.to_owned(), error.into()),
         }
         changed |= before.as_ref().is_none_or(|before| Some(before.release()) != release);
         let schemas = before.filter(|_| !changed).unwrap_or_else(|| {
-            let documents = fetched.iter().map(|(path, (_, resources))| (path.clone(), resources.clone()));
+            let documents = fetched.iter().map(|(path, document)| (path.clone(), document.resources.clone()));
             // Without the release, its rules aren't known.
             let documents = documents.filter(|_| release.is_some());
-            Arc::new(Schemas::new(release.unwrap_or_default(), documents))
+            let types = fetched.values().map(|document| document.types.clone());
+            Arc::new(Schemas::new(release.unwrap_or_default(), documents).with_types(types))
         });
         let missing = self.kinds.iter().filter(|kind| schemas.resource(kind).is_err()).cloned().collect();
         SchemaStatus { schemas, missing, changed, problems }
     }
 
     async fn release(&self) -> Result<Release, FetchError> {
-        let info = bounded(self.limit, self.client.apiserver_version()).await?;
+        let info = with_timeout(self.limit, self.client.apiserver_version()).await?;
         Ok(info.git_version.parse()?)
     }
 
-    /// The document of a kind, compiled; nothing if it was fetched last.
+    /// The document of a kind, compiled; `None` if it is the one that was fetched last.
     async fn document(
         &self,
         index: &Index,
         kind: &ApiResource,
-        fetched: Option<&(Vec<String>, Arc<Resources>)>,
-    ) -> Result<Option<(Vec<String>, Arc<Resources>)>, FetchError> {
-        let urls = urls(index, kind)?;
-        if fetched.is_some_and(|(fetched, _)| *fetched == urls) {
+        fetched: Option<&Fetched>,
+    ) -> Result<Option<Fetched>, FetchError> {
+        // Managers may own fields of the kind in any version of its group.
+        index.url(kind).ok_or(FetchError::NotServed)?;
+        let urls: Vec<String> = index.urls_of_group(kind).map(str::to_owned).collect();
+        if fetched.is_some_and(|fetched| fetched.urls == urls) {
             return Ok(None);
         }
-        let document = self.fetch(&urls).await?;
-        Ok(Some((urls, Arc::new(Resources::from_openapi(&document)?))))
-    }
-
-    async fn fetch(&self, urls: &[String]) -> Result<Value, FetchError> {
-        let urls = urls.iter().map(String::as_str);
-        Ok(openapi::fetch_all(&self.client, self.limit, urls, &self.kinds).await?)
-    }
-}
-
-/// The documents of a kind in all versions of its group, in which managers may own fields of it.
-fn urls(index: &Index, kind: &ApiResource) -> Result<Vec<String>, FetchError> {
-    index.url(kind).ok_or(FetchError::NotServed)?;
-    Ok(index.urls_of_group(kind).map(str::to_owned).collect())
-}
-
-impl Schemas {
-    /// Reads the schemas of these kinds once, and their types. `limit` is the time limit of each request.
-    ///
-    /// # Errors
-    /// When one of them can't be read, or isn't served.
-    pub async fn read(
-        client: &Client,
-        kinds: &[ApiResource],
-        limit: Duration,
-    ) -> Result<(Self, Types), SchemaProblem> {
-        let unread = |what: &str, error| SchemaProblem { what: what.to_owned(), source: Arc::new(error) };
-        let cache = SchemaCache::new(client.clone(), kinds.iter().cloned(), limit);
-        let release = cache.release().await.map_err(|error| unread(VERSION, error))?;
-        let index = Index::fetch(client, limit).await.map_err(|error| unread(INDEX, error.into()))?;
-        let (mut documents, mut types) = (BTreeMap::new(), Types::default());
-        for kind in kinds {
-            let path = document_path(kind);
-            if documents.contains_key(&path) {
-                continue;
-            }
-            let read = async {
-                let document = cache.fetch(&urls(&index, kind)?).await?;
-                Ok((Resources::from_openapi(&document)?, Types::from_document(&document)))
-            };
-            let (resources, more) = read.await.map_err(|error| unread(&named(&path), error))?;
-            types.add(more);
-            documents.insert(path, Arc::new(resources));
-        }
-        let schemas = Self::new(release, documents);
-        Ok((schemas, types))
+        let all = urls.iter().map(String::as_str);
+        let document = openapi::fetch_all(&self.client, self.limit, all, &self.kinds).await?;
+        let resources = Arc::new(Resources::from_openapi(&document)?);
+        Ok(Some(Fetched { urls, resources, types: Arc::new(Types::from_document(&document)) }))
     }
 }

@@ -12,7 +12,7 @@ use baton_merge::{
 use kube::core::ApiResource;
 
 pub use self::cache::{SchemaCache, SchemaProblem, SchemaStatus};
-use crate::openapi::document_path;
+use crate::{openapi::document_path, spelling::Types};
 
 /// The schemas of some kinds in a cluster, at one moment.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Schemas {
     release: Release,
     /// By their paths below `/openapi/v3/`.
     documents: BTreeMap<String, Arc<Resources>>,
+    /// The types of these documents, where they are known.
+    types: Vec<Arc<Types>>,
 }
 
 /// There is no schema of a kind.
@@ -35,7 +37,18 @@ pub struct NoSchema {
 impl Schemas {
     /// The schemas in these documents, by their [paths](document_path).
     pub fn new(release: Release, documents: impl IntoIterator<Item = (String, Arc<Resources>)>) -> Self {
-        Self { release, documents: documents.into_iter().collect() }
+        Self { release, documents: documents.into_iter().collect(), types: Vec::new() }
+    }
+
+    /// Adds the types of the documents, for [`minimal`](Self::minimal) and [`as_stored`](Self::as_stored).
+    #[must_use]
+    pub fn with_types(self, types: impl IntoIterator<Item = Arc<Types>>) -> Self {
+        Self { types: types.into_iter().collect(), ..self }
+    }
+
+    /// The types among which that of a kind is, and its name.
+    pub(crate) fn type_of(&self, kind: &ApiResource) -> Option<(&Types, &str)> {
+        self.types.iter().find_map(|types| Some((&**types, types.name_of(&kind.api_version, &kind.kind)?)))
     }
 
     /// The server's release.

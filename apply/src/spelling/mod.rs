@@ -1,8 +1,9 @@
 //! How the API server spells stored values: quantities, zero values, and defaults in values that are merged as a whole.
 //!
 //! An intent with the same values as the live object in another spelling changes nothing, but isn't recognized as a no-op: it
-//! would be sent again and again. [`minimal`] spells an intent as the server will; the rest of this module recognizes values
-//! that the server has spelled in its own way.
+//! would be sent again and again. [`Schemas::minimal`] spells an intent as the server will, which
+//! [`Applier::apply`](crate::Applier::apply) does by itself; the rest of this module recognizes values that the server has spelled in
+//! its own way.
 
 mod required;
 mod stored;
@@ -13,11 +14,13 @@ use baton_merge::{
     quantity::{self, Precision},
     value as merge,
 };
+use kube::core::ApiResource;
 use serde_json::{Map, Value};
 
 use self::types::Type;
 pub use self::types::Types;
 pub(crate) use self::zeros::unstored;
+use crate::Schemas;
 
 /// Spells a value of a type as the server stores it, without parts that have no meaning; `None` if nothing is left.
 ///
@@ -35,28 +38,15 @@ pub fn minimal(value: Value, types: &Types, type_name: &str) -> Option<Value> {
     Speller { types, of_object: false }.value(value, types.named(type_name), Place::of(type_name))
 }
 
-/// There is no type of a kind.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no type of {kind} ({api_version}) among those that were read: read them from the OpenAPI document of its group and version"
-)]
-pub struct NoType {
-    /// The kind; empty if the object has none.
-    pub kind: String,
-    /// Its group and version.
-    pub api_version: String,
-}
-
-/// Spells an intent as the server stores it; see [`minimal`].
-///
-/// # Errors
-/// When there is no type of its kind.
-pub fn minimal_intent(intent: Value, types: &Types) -> Result<Value, NoType> {
-    let text = |member: &str| intent[member].as_str().unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    match types.name_of(&api_version, &kind) {
-        Some(name) => Ok(minimal(intent, types, name).unwrap_or_default()),
-        None => Err(NoType { kind, api_version }),
+impl Schemas {
+    /// Spells an intent as the server stores it, by the type of its kind; see [`minimal`]. If that isn't known, only nulls and empty
+    /// lists are removed.
+    pub fn minimal(&self, kind: &ApiResource, intent: Value) -> Value {
+        let spelled = match self.type_of(kind) {
+            Some((types, name)) => minimal(intent, types, name),
+            None => minimal(intent, &Types::default(), ""),
+        };
+        spelled.unwrap_or_default()
     }
 }
 
@@ -76,7 +66,7 @@ struct Place<'t> {
     keys: &'t [String],
     /// Whether it is part of a value that is merged as a whole.
     in_atomic: bool,
-    /// How precisely the server stores it if it is a quantity.
+    /// The precision of a quantity in the server's store.
     precision: Precision,
 }
 
@@ -148,7 +138,7 @@ impl<'t> Speller<'t> {
         }
     }
 
-    /// What the server makes of `null` in a map of such values.
+    /// The value that the server stores for `null` in a map of such values.
     fn zero(self, of: &Type) -> Option<Value> {
         match of {
             Type::Named(name) => self.zero(self.types.named(name)),
@@ -227,7 +217,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// The same for a value without parts.
+/// Whether a value without parts is the same as its absence in a Go type.
 fn is_zero_scalar(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,

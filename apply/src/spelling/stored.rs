@@ -6,7 +6,7 @@ use kube::core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Place, Speller, Types, minimal_intent, required::missing};
+use super::{Place, Speller, Types, required::missing};
 use crate::{
     ApiError, Arena, Change, FieldPath, LiveObject, ManagedFieldsEntry, Obstacle, Prediction, PreparedWrite,
     Request, Schemas, Target, fieldpath::Path, find::Finder,
@@ -19,18 +19,12 @@ impl Schemas {
     /// apply in another spelling doesn't [change](crate::PredictedObject::changed) anything. One that leaves out a field which the server
     /// requires is [refused](Prediction::Refused).
     ///
-    /// It is for showing what an apply does. For sending, spell the intent with [`minimal_intent`](super::minimal_intent).
-    #[must_use]
-    pub fn as_stored(
-        &self,
-        mut write: PreparedWrite,
-        live: Option<&LiveObject>,
-        types: &Types,
-    ) -> PreparedWrite {
+    /// It is for showing what an apply does. For sending, spell the intent with [`minimal`](Self::minimal).
+    pub fn as_stored(&self, mut write: PreparedWrite, live: Option<&LiveObject>) -> PreparedWrite {
         let Request { target, change: Change::Apply { body, .. } } = &write.request else { return write };
         let kind = &target.resource;
-        let (None, Ok(resource), Some(of)) =
-            (target.subresource, self.resource(kind), types.name_of(&kind.api_version, &kind.kind))
+        let (None, Ok(resource), Some((types, of))) =
+            (target.subresource, self.resource(kind), self.type_of(kind))
         else {
             return write;
         };
@@ -38,7 +32,7 @@ impl Schemas {
         let predicted = match &mut write.prediction {
             Ok(Prediction::Stored(predicted)) => predicted,
             Ok(Prediction::Conflicts(conflicts)) if !is_custom => {
-                let respelled = live.and_then(|live| self.respelled(target, live, body, types));
+                let respelled = live.and_then(|live| self.respelled(target, live, body));
                 for conflict in &mut conflicts.fields {
                     conflict.is_respelled = respelled.iter().flatten().any(|path| *path == conflict.path);
                 }
@@ -68,15 +62,9 @@ impl Schemas {
     }
 
     /// The fields of an intent that have their live values, if it is spelled as the server does.
-    fn respelled(
-        &self,
-        target: &Target,
-        live: &LiveObject,
-        intent: &Value,
-        types: &Types,
-    ) -> Option<Vec<FieldPath>> {
+    fn respelled(&self, target: &Target, live: &LiveObject, intent: &Value) -> Option<Vec<FieldPath>> {
         let arena = Arena::new();
-        let spelled = LiveObject::from_json(minimal_intent(intent.clone(), types).ok()?).ok()?;
+        let spelled = LiveObject::from_json(self.minimal(&target.resource, intent.clone())).ok()?;
         let (ours, theirs) =
             (Finder::new(spelled.value(&arena).ok()?), Finder::new(live.value(&arena).ok()?));
         let paths = self.fields_in(&arena, target, &spelled).ok()?.paths(&arena);
@@ -122,7 +110,7 @@ fn fields_of_managers(object: &LiveObject) -> Vec<Value> {
     object.managed_fields().into_iter().map(entry).collect()
 }
 
-/// What the server responds to a write of an object that lacks these fields. Only what changes objects on admission could prevent that.
+/// The server's response to a write of an object that lacks these fields, unless a webhook sets them.
 fn refusal(target: &Target, lacking: &[String]) -> ApiError {
     const REQUIRED: &str = "Required value";
     let text = |field: &String| format!("{field}: {REQUIRED}");
@@ -163,16 +151,16 @@ mod tests {
     use kube::core::{ApiResource, GroupVersionKind};
 
     use super::*;
-    use crate::{Guard, PredictedObject, Tries, openapi::document_path};
+    use crate::{Guard, PredictedObject, openapi::document_path};
 
-    /// A kind, with its schemas and types.
-    struct Kind(ApiResource, Schemas, Types);
+    /// A kind, with its schemas.
+    struct Kind(ApiResource, Schemas);
 
     impl Kind {
         fn of(resource: ApiResource, document: &Value) -> Self {
             let resources = Arc::new(Resources::from_openapi(document).unwrap());
             let schemas = Schemas::new(Release::new(36, 3), [(document_path(&resource), resources)]);
-            Self(resource, schemas, Types::from_document(document))
+            Self(resource, schemas.with_types([Arc::new(Types::from_document(document))]))
         }
 
         fn deployments() -> &'static Self {
@@ -185,7 +173,7 @@ mod tests {
         }
 
         fn predict(&self, live: Option<&LiveObject>, manager: &'static str, intent: &Value) -> Prediction {
-            let Self(resource, schemas, types) = self;
+            let Self(resource, schemas) = self;
             let mut intent = intent.clone();
             intent["apiVersion"] = resource.api_version.as_str().into();
             intent["kind"] = resource.kind.as_str().into();
@@ -198,8 +186,8 @@ mod tests {
                 &Guard::Nothing,
             );
             let now = Timestamp::from_second(1_767_323_045).unwrap();
-            let write = schemas.prepare_itself(request, live, Tries::default(), now);
-            schemas.as_stored(write, live, types).prediction.unwrap()
+            let write = schemas.prepare_exact(request, live, now);
+            schemas.as_stored(write, live).prediction.unwrap()
         }
 
         fn stored(

@@ -14,7 +14,7 @@ pub struct Types {
     kinds: HashMap<(String, String), String>,
 }
 
-/// What is known about a value.
+/// A type, as far as spelling depends on it.
 #[derive(Clone, Debug)]
 pub(super) enum Type {
     /// Nothing that matters for spelling.
@@ -42,7 +42,7 @@ pub(super) enum Type {
     },
 }
 
-/// How the names of the types begin that the API server itself has. Those of custom resources are named after their groups.
+/// The starts of the names of the API server's own types. Types of custom resources are named after their groups.
 const BUILT_IN: [&str; 4] = [
     "io.k8s.api.",
     "io.k8s.apimachinery.",
@@ -89,7 +89,7 @@ impl Types {
     }
 
     /// The name of the type of a kind's objects.
-    pub(super) fn name_of(&self, api_version: &str, kind: &str) -> Option<&str> {
+    pub(crate) fn name_of(&self, api_version: &str, kind: &str) -> Option<&str> {
         self.kinds.get(&(api_version.to_owned(), kind.to_owned())).map(String::as_str)
     }
 

@@ -47,7 +47,7 @@ const DEFAULTED_WHEN_ZERO: &[(&str, &[&str])] = &[
 ];
 
 /// The fields that the server fills into structs that are merged as a whole, or always writes: the type, a field in it, and the field's default as JSON.
-/// Those that it fills in into some structs of a type only are in [`fill_in`].
+/// Defaults of only some structs of a type are in [`fill_in`].
 const FILLED_IN: &[(&str, &str, &str)] = &[
     ("io.k8s.api.admissionregistration.v1.MatchResources", "matchPolicy", r#""Equivalent""#),
     ("io.k8s.api.admissionregistration.v1.MatchResources", "namespaceSelector", "{}"),
@@ -178,7 +178,7 @@ mod tests {
                 }
             }
             Type::Struct { fields, is_atomic, .. } => {
-                // Who applies an object doesn't apply its status.
+                // The status isn't applied with the object.
                 for (_, field) in fields.iter().filter(|(name, _)| in_atomic || *name != "status") {
                     parts(types, field, in_atomic || *is_atomic, found);
                 }

@@ -95,7 +95,7 @@ pub fn forced(body: &Value) -> Request {
     apply(body, MANAGER, true)
 }
 
-/// What the API server stores after these forced applies.
+/// The object after these forced applies.
 pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
     let after = applies.iter().fold(None, |before: Option<LiveObject>, (manager, body)| {
         Some(response(&apply(body, manager, true), before.as_ref(), earlier()))

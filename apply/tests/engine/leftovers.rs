@@ -1,22 +1,22 @@
 //! Defaults that contradict an apply are claimed first, and removed by the apply.
 
 use crate::common::{but, deployment, deployments, forced, now, object, response, schemas, stored};
-use baton_apply::{Change, FieldPath, Guard, LiveObject, Prediction, Request, Tries};
+use baton_apply::{Change, FieldPath, Guard, LiveObject, Prediction, Request};
 use serde_json::{Value, json};
 
 /// The paths that are claimed before an intent is applied, by `baton`.
 fn clears(live: &LiveObject, intent: &Value) -> Vec<FieldPath> {
-    schemas().prepare(forced(intent), Some(live), Tries::default(), now()).clears
+    schemas().prepare(forced(intent), Some(live), now()).clears
 }
 
 /// The live object after the claim and the intent, and the count of writes.
 fn applied(live: &LiveObject, intent: &Value) -> (LiveObject, usize) {
     let (mut live, mut writes) = (live.clone(), 0);
     loop {
-        let write = schemas().prepare(forced(intent), Some(&live), Tries::default(), now());
+        let write = schemas().prepare(forced(intent), Some(&live), now());
         live = response(&write.request, Some(&live), now());
         writes += 1;
-        if !write.comes_before() {
+        if !write.is_preparatory() {
             return (live, writes);
         }
     }
@@ -42,8 +42,7 @@ fn with_defaulted_strategy(body: &Value) -> LiveObject {
 fn a_default_that_contradicts_the_intent_is_claimed_unchanged_and_then_removed() {
     for before in [None, Some("RollingUpdate")] {
         let live = with_defaulted_strategy(&strategy(before));
-        let write =
-            schemas().prepare(forced(&strategy(Some("Recreate"))), Some(&live), Tries::default(), now());
+        let write = schemas().prepare(forced(&strategy(Some("Recreate"))), Some(&live), now());
         assert_eq!(write.clears, [FieldPath::spelled(".spec.strategy.rollingUpdate")]);
         assert!(write.request.requires_unchanged());
         let Change::Patch { .. } = write.request.change else { panic!("{:?}", write.request) };
@@ -97,7 +96,7 @@ fn a_struct_is_emptied_by_a_single_change_of_the_object() {
     let body = |context: Value| deployment(&json!({"image": "app:1", "securityContext": context}));
     let live = stored(&[("baton", &body(json!({"runAsUser": 1, "runAsGroup": 2})))]);
     let intent = body(json!({}));
-    let write = schemas().prepare(forced(&intent), Some(&live), Tries::default(), now());
+    let write = schemas().prepare(forced(&intent), Some(&live), now());
     let context = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].securityContext"#);
     assert_eq!(write.clears, [context]);
     let Change::Apply { body, .. } = &write.request.change else { panic!("{:?}", write.request) };
@@ -108,11 +107,11 @@ fn a_struct_is_emptied_by_a_single_change_of_the_object() {
     let emptied = but(&response(&write.request, Some(&live), now()), |object| {
         object["spec"]["template"]["spec"]["containers"][0]["securityContext"] = json!({});
     });
-    let write = schemas().prepare(forced(&intent), Some(&emptied), Tries::default(), now());
-    assert!(!write.comes_before() && !write.is_noop());
+    let write = schemas().prepare(forced(&intent), Some(&emptied), now());
+    assert!(!write.is_preparatory() && !write.is_noop());
     let after = response(&write.request, Some(&emptied), now());
     assert_eq!(after.get(&["spec"]), emptied.get(&["spec"]));
-    assert!(schemas().prepare(forced(&intent), Some(&after), Tries::default(), now()).is_noop());
+    assert!(schemas().prepare(forced(&intent), Some(&after), now()).is_noop());
 }
 
 #[test]
@@ -130,10 +129,10 @@ fn defaults_in_an_emptied_struct_are_released() {
     let (after, writes) = applied(&default, &intent);
     assert_eq!((after.get(&["spec"]), writes), (default.get(&["spec"]), 2), "the second isn't sent");
     assert!(after.is_owned_by("baton", &volume) && !after.is_owned_by("baton", &mode));
-    assert!(schemas().prepare(forced(&intent), Some(&after), Tries::default(), now()).is_noop());
+    assert!(schemas().prepare(forced(&intent), Some(&after), now()).is_noop());
 
     let other = stored(&[("baton", &body(json!({"defaultMode": 0o400, "items": [{"path": "a"}]})))]);
-    let write = schemas().prepare(forced(&intent), Some(&other), Tries::default(), now());
+    let write = schemas().prepare(forced(&intent), Some(&other), now());
     let Change::Apply { body, .. } = &write.request.change else { panic!("{:?}", write.request) };
     let reset = json!({"defaultMode": 0o644, "items": null});
     assert_eq!(body["spec"]["template"]["spec"]["volumes"][0]["downwardAPI"], reset);
@@ -163,8 +162,8 @@ fn a_claim_of_an_unforced_apply_is_valid_only_for_the_object_that_was_read() {
     let guard = Guard::SameObject("made-up".into());
     let target = crate::common::target(&intent);
     let request = Request::apply(target, intent, "baton", false, &guard);
-    let write = schemas().prepare(request, Some(&live), Tries::default(), now());
-    assert!(write.comes_before());
+    let write = schemas().prepare(request, Some(&live), now());
+    assert!(write.is_preparatory());
     let newer = but(&live, |object| object["metadata"]["resourceVersion"] = "43".into());
     assert!(schemas().predict(&write.request, Some(&newer), now()).is_err(), "the patch tests the version");
     assert!(matches!(write.prediction, Ok(Prediction::Stored(_))));

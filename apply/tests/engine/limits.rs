@@ -3,7 +3,7 @@
 use crate::common::{MANAGER, deployments, now, schemas};
 use baton_apply::{
     Comparison, DryRun, Effects, FieldPath, Guard, LiveObject, Outcome, Prediction, PreparedWrite, Request,
-    Target, Tries,
+    Target,
     ownership::{Migration, hand_over, owners},
 };
 use baton_merge::fieldpath::{Path, PathElement::Field};
@@ -52,7 +52,7 @@ fn prepared(live: &LiveObject, annotations: &Map<String, Value>, spec: &Value, f
     }
     let guard = Guard::Unchanged(live.revision());
     let request = Request::apply(Target::of(live, &deployments()), intent, MANAGER, force, &guard);
-    schemas().prepare(request, Some(live), Tries::default(), now())
+    schemas().prepare(request, Some(live), now())
 }
 
 /// The effects of a write that the server stores as predicted.

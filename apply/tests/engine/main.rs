@@ -1,6 +1,7 @@
-//! The engine's predictions and its comparisons on responses, with the schemas of a real API server.
+//! The engine's predictions, its comparisons with responses and its requests, with the schemas of a real API server.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod apply;
 mod common;
 mod leftovers;
 mod limits;

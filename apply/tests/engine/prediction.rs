@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use baton_apply::{
     Change, Effects, FieldPath, Guard, LiveObject, ManagedFieldsEntry, Prediction, PredictionError, Request,
-    Schemas, Takeover, Target, Tries, openapi::document_path,
+    Schemas, Takeover, Target, openapi::document_path,
 };
 use baton_merge::{
     Release,
@@ -21,7 +21,7 @@ fn predict(request: &Request, live: Option<&LiveObject>) -> Prediction {
     schemas().predict(request, live, now()).unwrap()
 }
 
-/// What an apply by Baton does to single fields.
+/// The effects of an apply by the controller.
 fn effects(live: Option<&LiveObject>, body: &Value) -> Effects {
     match predict(&forced(body), live) {
         Prediction::Stored(stored) => stored.effects,
@@ -457,7 +457,7 @@ fn owners_of_a_custom_resource_in_another_version_are_certain_where_it_has_the_s
 #[test]
 fn a_write_that_is_sent_says_why() {
     let reason = |live: Option<&LiveObject>, body: &Value| {
-        let write = schemas().prepare(forced(body), live, Tries::default(), now());
+        let write = schemas().prepare(forced(body), live, now());
         write.reason().map(|reason| reason.to_string())
     };
     let with = |image: &str, env: &Value| deployment(&json!({"image": image, "env": env}));

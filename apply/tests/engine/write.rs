@@ -1,11 +1,9 @@
 //! The write protocol without I/O: which writes are guarded, and whether a response is as predicted.
 
-use crate::common::{
-    apply, but, deployment, deployments, forced, now, object, response, schemas, stored, target,
-};
+use crate::common::{apply, but, deployment, deployments, forced, now, object, response, schemas, stored};
 use baton_apply::{
     ApiError, Change, Comparison, DryRun, Effects, FieldPath, Guard, LiveObject, Outcome, Prediction,
-    PreparedWrite, Request, Takeover, Tries,
+    PreparedWrite, Request, Takeover,
 };
 use jiff::ToSpan;
 use kube::core::Status;
@@ -22,8 +20,7 @@ struct Written {
 impl Written {
     fn new(request: Request, base: Option<LiveObject>) -> Self {
         let response = response(&request, base.as_ref(), now());
-        let write =
-            schemas().prepare(of_seen(request, base.as_ref()), base.as_ref(), Tries::default(), now());
+        let write = schemas().prepare(of_seen(request, base.as_ref()), base.as_ref(), now());
         Self { base, write, response }
     }
 
@@ -49,7 +46,7 @@ impl Written {
         schemas().settle(&self.write, self.base.as_ref(), response, dry_run)
     }
 
-    /// The comparison about a response that differs by this.
+    /// The comparison with a response that differs by this.
     fn comparison(&self, change: impl FnOnce(&mut Value)) -> Option<Comparison> {
         comparison_of(self.settled(Ok(Some(but(&self.response, change))), DryRun::No))
     }
@@ -285,7 +282,7 @@ fn a_refusal_is_expected_only_if_it_was_predicted() {
     let base = stored(&[("baton", &object(&deployments(), &json!({"replicas": 3})))]);
     let four = apply(&object(&deployments(), &json!({"replicas": 4})), "temporary", false);
     let prepare = |request| {
-        let write = schemas().prepare(of_seen(request, Some(&base)), Some(&base), Tries::default(), now());
+        let write = schemas().prepare(of_seen(request, Some(&base)), Some(&base), now());
         Written { base: Some(base.clone()), write, response: base.clone() }
     };
     let conflict = || Err(failure(409, Some("FieldManagerConflict")));
@@ -340,29 +337,11 @@ fn only_effects_that_the_response_confirms_are_reported() {
 }
 
 #[test]
-fn a_write_is_guarded_until_another_manager_was_faster_three_times() {
-    let body = deployment(&json!({"image": "app:1"}));
-    let live = stored(&[("baton", &body)]);
-    let request = || of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
-    let mut tries = Tries::default();
-    for _ in 0..3 {
-        assert!(schemas().prepare(request(), Some(&live), tries, now()).request.requires_unchanged());
-        tries.stale();
-    }
-    assert!(!schemas().prepare(request(), Some(&live), tries, now()).request.requires_unchanged());
-
-    let Change::Apply { body, manager, force } = request().change else { panic!("it is an apply") };
-    let guard = Guard::Unchanged(live.revision());
-    let own = Request::apply(target(live.as_json().unwrap()), body, manager, force, &guard);
-    assert!(schemas().prepare(own, Some(&live), tries, now()).request.requires_unchanged(), "a guard stays");
-}
-
-#[test]
 fn a_write_without_a_prediction_keeps_its_guard() {
     let live = stored(&[("baton", &deployment(&json!({"image": "app:1"})))]);
     let request = of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
     let none = baton_apply::Schemas::default();
-    let write = none.prepare(request.clone(), Some(&live), Tries::default(), now());
+    let write = none.prepare(request.clone(), Some(&live), now());
     assert!(write.prediction.is_err() && !write.is_noop());
     assert_eq!(write.request, request);
 }

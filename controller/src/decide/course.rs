@@ -11,7 +11,7 @@ use std::{
 
 use baton_apply::{
     ApiError, Comparison, DryRun, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas,
-    Takeover, Tries, contention::Correction,
+    Takeover, contention::Correction,
 };
 use baton_crd::{WorkloadStatus, labels};
 use baton_merge::fieldpath::{Path, PathElement::Field};
@@ -300,7 +300,7 @@ impl Course {
             }
         };
         // Each step has the guard that it needs, so there is none for the prediction alone.
-        let write = schemas.prepare(request, self.seen().child(child), Tries::default(), now);
+        let write = schemas.prepare(request, self.seen().child(child), now);
         if write.is_noop() && !self.always_send {
             if let (Step::Apply { intent, .. }, Some(live)) = (step, self.seen().child(child)) {
                 let live = LiveIntent::new(intent, live);
@@ -430,7 +430,7 @@ impl Course {
             Outcome::Stored { object, effects: stored, comparison, .. } => {
                 effects = step.effects(self.seen(), stored.clone(), Some(object));
                 result = Some(self.done(&step, Some(object.clone())));
-                if write.comes_before() {
+                if write.is_preparatory() {
                     // The leftover is cleared; plan the apply again.
                     self.then = Then::PlanAgain;
                 } else if let (

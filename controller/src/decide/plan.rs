@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use baton_apply::{
     Change, Effects, FieldPath, Guard, LiveObject, Request, Revision, Takeover,
-    ownership::{self, Migration, Owner, Release},
+    ownership::{self, FieldRelease, Migration, Owner},
 };
 use baton_crd::{Adoption, HandoverPhase, Workload};
 
@@ -58,9 +58,9 @@ pub enum Step {
     /// The live replica count, applied to the Deployment as the temporary manager, not forced.
     HandOver(Box<Request>),
     /// Removes `.spec.replicas` from the temporary manager's entry of the Deployment's `managedFields`. Other fields of that entry stay.
-    ReleaseTemporary(Release),
+    ReleaseTemporary(FieldRelease),
     /// Removes `.spec.replicas` from stale `scale` entries of the Deployment's `managedFields`.
-    ReleaseScale(Release),
+    ReleaseScale(FieldRelease),
     /// Makes Baton the owner of other managers' fields, in an object's `managedFields`.
     Migrate {
         /// The child that the object is, or is to become.
@@ -363,7 +363,7 @@ fn deployment_step(seen: &Snapshot, selector: &Selector) -> Result<(Option<Step>
         let is_batons = matches!(Wanted::of(workload), Wanted::Fixed(_) | Wanted::Suspended);
         return apply(count, is_batons || count.is_none());
     };
-    let release = |owners: &[Owner]| Release::new(live, REPLICAS, owners);
+    let release = |owners: &[Owner]| FieldRelease::new(live, REPLICAS, owners);
     let step = match next {
         Move::Create(_) | Move::Wait => return Ok(NOTHING),
         Move::Set(count) => return apply(Some(count), baton_owns),

@@ -227,7 +227,8 @@ async fn lost(election: &mut Option<Election>) -> Lost {
 async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics, again: Arc<Notify>) {
     let mut is_first = true;
     while status.changed().await.is_ok() {
-        let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone()
+        let Some(SchemaStatus { schemas, missing, changed, problems, .. }) =
+            status.borrow_and_update().clone()
         else {
             continue;
         };

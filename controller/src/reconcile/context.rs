@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, bounded};
+use baton_apply::{ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, with_timeout};
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -224,7 +224,7 @@ impl Context {
         self.write_comes().await;
         // A shared Recorder would deduplicate by scanning its cache; our Events rarely repeat.
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-        let published = bounded(self.limit.min(EVENT_WITHIN), recorder.publish(event, &reference));
+        let published = with_timeout(self.limit.min(EVENT_WITHIN), recorder.publish(event, &reference));
         if let Err(error) = self.patiently(key(workload), published).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }
@@ -276,7 +276,7 @@ impl Context {
         let namespace = workload.namespace().unwrap_or_default();
         // As kube's type, metadata can't be read if an entry of `managedFields` is nested deep.
         let api = workloads_in(&self.client, Some(&namespace));
-        let read = async { bounded(self.limit, api.get_opt(&workload.name_any())).await };
+        let read = async { with_timeout(self.limit, api.get_opt(&workload.name_any())).await };
         let now = self.patiently(key(workload), read).await?;
         Ok(now.map(|now| now.meta().clone()))
     }
@@ -289,7 +289,7 @@ impl Context {
         let (target, mut scaling) = (ScaleTarget::of(workload), Vec::new());
         let mut params = ListParams::default().limit(PAGE);
         loop {
-            let page = self.patiently(key(workload), bounded(self.limit, api.list(&params))).await?;
+            let page = self.patiently(key(workload), with_timeout(self.limit, api.list(&params))).await?;
             let of_page = page.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
             scaling.extend(of_page.map(|(_, autoscaler)| autoscaler));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {

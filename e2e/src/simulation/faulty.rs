@@ -1,6 +1,6 @@
 //! The [faults](Fault) of the model checker, around the whole operator: they change what it sees and what it sends.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use baton_apply::{Change, LiveObject, Request, Revision, Target};
 use baton_controller::decide::{child::ChildKind, snapshot::Snapshot};
@@ -218,7 +218,7 @@ pub(super) fn read(request: &HttpRequest<Bytes>) -> Option<Request> {
     let child = about.child()?;
     let query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
     let query: BTreeMap<String, String> = query.into_owned().collect();
-    let manager: Cow<'static, str> = query.get("fieldManager").cloned().unwrap_or_default().into();
+    let manager = query.get("fieldManager").cloned().unwrap_or_default();
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|text| text.to_str().ok());
     let change = match (request.method(), content_type) {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use baton_apply::{
-    Applier, Change, DryRun, Guard, LiveObject, Outcome, Request, Target, Tries,
-    ownership::{Release, hand_over},
+    Applier, Change, DryRun, Guard, LiveObject, Outcome, Request, Target,
+    ownership::{FieldRelease, hand_over},
 };
 use baton_controller::{
     HANDOVER_MANAGER,
@@ -48,7 +48,7 @@ fn apply(workload: &Workload, replicas: Option<i32>, guard: Guard) -> Step {
 
 async fn send(applier: &Applier, workload: &Workload, step: &Step) -> Outcome {
     let request = step.request(workload).unwrap();
-    let write = applier.schemas().prepare(request, None, Tries::default(), Timestamp::now());
+    let write = applier.schemas().prepare(request, None, Timestamp::now());
     applier.perform(&write, None, DryRun::No).await
 }
 
@@ -107,8 +107,8 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     for step in [
         apply(&workload, None, Guard::Unchanged(older.revision())),
         handing_over(&target, &older),
-        Step::ReleaseTemporary(Release::new(&older, REPLICAS, &owners)),
-        Step::ReleaseScale(Release::new(&older, REPLICAS, &owners)),
+        Step::ReleaseTemporary(FieldRelease::new(&older, REPLICAS, &owners)),
+        Step::ReleaseScale(FieldRelease::new(&older, REPLICAS, &owners)),
         Step::Delete { child: ChildKind::Deployment, revision: older.revision() },
     ] {
         assert_stale(&applier, &workload, step).await;

@@ -4,9 +4,9 @@ mod error;
 mod kinds;
 mod warnings;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use baton_apply::{Applier, LiveObject, Schemas, Target, bounded, spelling::Types};
+use baton_apply::{Applier, LiveObject, SchemaCache, Schemas, Target, with_timeout};
 use clap::Args;
 use http::Response;
 use kube::{
@@ -114,7 +114,7 @@ impl Connection {
             )
         };
         let (core, groups) =
-            bounded(self.limit, lists).await.map_err(|error| self.failed("read the kinds", error))?;
+            with_timeout(self.limit, lists).await.map_err(|error| self.failed("read the kinds", error))?;
         Ok(Kinds::of(core.items.into_iter().chain(groups.items)))
     }
 
@@ -128,7 +128,7 @@ impl Connection {
 
     /// Reads an object, if there is one.
     pub(crate) async fn find(&self, target: &Target) -> Result<Option<LiveObject>, ClusterError> {
-        let found = bounded(self.limit, self.api(target).get_opt(&target.name)).await;
+        let found = with_timeout(self.limit, self.api(target).get_opt(&target.name)).await;
         let mut found = found.map_err(|error| self.failed(format!("read {}", name_of(target)), error))?;
         if let Some(live) = &mut found {
             live.fill_in_kind(&target.resource);
@@ -144,10 +144,10 @@ impl Connection {
         }
     }
 
-    /// The schemas of these kinds, and their types.
-    pub(crate) async fn schemas(&self, kinds: &[ApiResource]) -> Result<(Schemas, Types), ClusterError> {
-        let read = Schemas::read(&self.client, kinds, self.limit).await;
-        read.map_err(|source| ClusterError::Schemas { url: self.url.clone(), source })
+    /// The schemas of these kinds.
+    pub(crate) async fn schemas(&self, kinds: &[ApiResource]) -> Result<Arc<Schemas>, ClusterError> {
+        let cache = SchemaCache::new(self.client.clone(), kinds.iter().cloned(), self.limit);
+        cache.load().await.map_err(|source| ClusterError::Schemas { url: self.url.clone(), source })
     }
 
     /// What sends writes, without predictions of its own.

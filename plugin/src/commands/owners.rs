@@ -63,7 +63,7 @@ pub(crate) async fn run(args: OwnersArgs, cluster: &ClusterArgs, terminal: &mut 
             }
             let kinds = std::slice::from_ref(&target.resource);
             let schemas = if may_have_wholes(live) { connection.schemas(kinds).await.ok() } else { None };
-            let (arena, (schemas, _)) = (Arena::new(), schemas.unwrap_or_default());
+            let (arena, schemas) = (Arena::new(), schemas.unwrap_or_default());
             let schema = schemas.fields_at(&arena, target, live, fieldpath::Path::default());
             let owners = Owners::of(&arena, live).with_schema(schema.unwrap_or_default());
             show(live, &owners, args.path.as_ref(), args.output, terminal)

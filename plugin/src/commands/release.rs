@@ -2,7 +2,7 @@
 
 use baton_apply::{
     LiveObject,
-    ownership::{Release, owners_within},
+    ownership::{FieldRelease, owners_within},
 };
 use clap::Args;
 
@@ -83,7 +83,7 @@ pub(super) async fn release(
                 opened.at(live, query, |_, path| {
                     let own = owners_within(live, path).into_iter();
                     let own: Vec<_> = own.filter(|own| own.manager == manager).collect();
-                    let request = Release::new(live, path, &own).request(opened.target.clone(), ITSELF);
+                    let request = FieldRelease::new(live, path, &own).request(opened.target.clone(), ITSELF);
                     request.map_err(|error| CommandError::Format("a JSON patch", error.into()))
                 })
             })

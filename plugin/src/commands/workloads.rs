@@ -1,6 +1,6 @@
 //! `workloads`: Workloads, and the owners of their replica counts.
 
-use baton_apply::{ApiError, LiveObject, Target, bounded};
+use baton_apply::{ApiError, LiveObject, Target, with_timeout};
 use clap::Args;
 use kube::{ResourceExt as _, api::ListParams};
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ async fn list(connection: &Connection, namespace: Option<String>) -> Result<Vec<
         target => target?,
     };
     let api = connection.api(&Target { namespace, ..target });
-    let list = bounded(connection.limit(), api.list(&ListParams::default())).await;
+    let list = with_timeout(connection.limit(), api.list(&ListParams::default())).await;
     Ok(list.map_err(|error: ApiError| connection.failed("list the Workloads", error))?.items)
 }
 

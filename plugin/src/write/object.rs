@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::{
-    ApiError, Change, LiveObject, ManagedFieldsEntry, Outcome, Prediction, Request, Target,
+    ApiError, LiveObject, ManagedFieldsEntry, Outcome, Prediction, Request, Target,
     ownership::{IntentError, LAST_APPLIED, applied_fields, fields_without_value, reown},
 };
 use baton_merge::{
@@ -11,7 +11,7 @@ use baton_merge::{
     fieldpath::{FieldSet, Path},
 };
 use kube::core::ApiResource;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::{
     DryRunStrategy,
@@ -208,12 +208,8 @@ impl Opened {
         manager: &'static str,
         operation: &Json,
     ) -> Result<Request, CommandError> {
-        let version = live.revision().resource_version;
-        let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
-        let operations = serde_json::from_value(json!([test, operation]));
-        let operations = operations.map_err(|error| CommandError::Format("a JSON patch", error.into()))?;
-        let change = Change::Patch { operations, manager: manager.into() };
-        Ok(Request { target: self.target.clone(), change })
+        let request = Request::patch(self.target.clone(), &live.revision(), manager, [operation.clone()]);
+        request.map_err(|error| CommandError::Format("a JSON patch", error.into()))
     }
 
     /// The versions of the API in which the object has the same fields, beginning with the one in which it was read.

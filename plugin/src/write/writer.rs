@@ -1,8 +1,10 @@
 //! One write of an object: predicted, tried by the server, compared, and sent.
 
+use std::sync::Arc;
+
 use baton_apply::{
     ApiError, Applier, DryRun, Guard, LiveObject, Outcome, Prediction, PreparedWrite, Request, Schemas,
-    Tries, ownership::LAST_APPLIED, spelling::Types,
+    ownership::LAST_APPLIED,
 };
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -30,24 +32,26 @@ pub(crate) struct Written {
     pub(crate) warnings: Vec<String>,
 }
 
+/// How often a write is made again because the object has changed in between.
+const MOST_RETRIES: u32 = 3;
+
 /// Predicts writes, and sends them.
 pub(crate) struct Writer {
-    pub(crate) schemas: Schemas,
-    types: Types,
+    pub(crate) schemas: Arc<Schemas>,
     /// Absent without a cluster.
     applier: Option<(Applier, Connection)>,
 }
 
 impl Writer {
-    pub(crate) fn new((schemas, types): (Schemas, Types), connection: Option<&Connection>) -> Self {
+    pub(crate) fn new(schemas: Arc<Schemas>, connection: Option<&Connection>) -> Self {
         let applier = connection.map(|connection| (connection.applier(), connection.clone()));
-        Self { schemas, types, applier }
+        Self { schemas, applier }
     }
 
     /// Predicts a write.
     pub(crate) fn predict(&self, request: Request, before: Option<&LiveObject>) -> Written {
-        let write = self.schemas.prepare_itself(request, before, Tries::default(), Timestamp::now());
-        let write = self.schemas.as_stored(write, before, &self.types);
+        let write = self.schemas.prepare_exact(request, before, Timestamp::now());
+        let write = self.schemas.as_stored(write, before);
         Written { before: before.cloned(), write, outcome: None, warnings: Vec::new() }
     }
 
@@ -76,7 +80,7 @@ impl Writer {
         dry_run: DryRunStrategy,
         mut request: impl AsyncFnMut(Option<&LiveObject>) -> Result<Request, CommandError>,
     ) -> Result<Written, CommandError> {
-        let mut tries = Tries::default();
+        let mut retries = 0;
         loop {
             let made = request(before.as_ref()).await?;
             let target = made.target.clone();
@@ -84,25 +88,23 @@ impl Writer {
             else {
                 return Ok(self.predict(made, before.as_ref()));
             };
-            let write = self.schemas.prepare_itself(made, before.as_ref(), tries, Timestamp::now());
+            let write = self.schemas.prepare_exact(made, before.as_ref(), Timestamp::now());
             let is_dry = if dry_run == DryRunStrategy::Server { DryRun::Yes } else { DryRun::No };
             let response = applier.send(&write.request, is_dry).await;
             let outcome = self.schemas.settle(&write, before.as_ref(), response, is_dry);
             let failed = |error| connection.failed(format!("write {}", name_of(&target)), error).into();
             match outcome {
                 Outcome::Stale { ref error, expected: false }
-                    if tries.are_guarded() && !error.is_ownership_conflict() =>
+                    if retries < MOST_RETRIES && !error.is_ownership_conflict() =>
                 {
-                    tries.stale();
+                    retries += 1;
                     before = connection.find(&target).await?;
                 }
                 Outcome::Failed(error) => return Err(failed(error)),
                 Outcome::Rejected { error, .. } if lacks_permission(&error) => return Err(failed(error)),
                 outcome => {
                     let write = match write.prediction {
-                        Ok(Prediction::Conflicts(_)) => {
-                            self.schemas.as_stored(write, before.as_ref(), &self.types)
-                        }
+                        Ok(Prediction::Conflicts(_)) => self.schemas.as_stored(write, before.as_ref()),
                         _ => write,
                     };
                     let warnings = connection.warnings.take();

@@ -6,7 +6,7 @@ mod health;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
-use baton_apply::{ApiError, LiveObject, bounded};
+use baton_apply::{ApiError, LiveObject, with_timeout};
 use baton_crd::{Workload, labels};
 use futures::{
     FutureExt as _, Stream, StreamExt,
@@ -185,7 +185,7 @@ impl Stores {
             let api = workloads_in(client, namespace);
             let mut params = ListParams::default().labels(&scope.selector()).limit(PAGE);
             loop {
-                let page = bounded(limit, api.list(&params)).await?;
+                let page = with_timeout(limit, api.list(&params)).await?;
                 page.iter().for_each(|listed| self.workloads.relisted(listed));
                 match page.metadata.continue_.filter(|token| !token.is_empty()) {
                     Some(token) => params.continue_token = Some(token),

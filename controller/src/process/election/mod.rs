@@ -27,7 +27,7 @@ mod suspect;
 
 use std::{fmt, time::Duration};
 
-use baton_apply::{ApiError, bounded};
+use baton_apply::{ApiError, with_timeout};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
@@ -263,7 +263,7 @@ impl Stand {
     }
 
     async fn read(&mut self, now: Moment) {
-        let response = bounded(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
+        let response = with_timeout(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
         match response {
             Ok(found) => {
                 self.candidate.read(self.now(), found.map(ElectionRecord::from));
@@ -274,7 +274,7 @@ impl Stand {
     }
 
     async fn write(&mut self, now: Moment, draft: &Draft) {
-        match bounded(self.candidate.limit(now), self.send(draft)).await {
+        match with_timeout(self.candidate.limit(now), self.send(draft)).await {
             Ok(stored) => {
                 self.candidate.written(now, self.now(), ElectionRecord::from(stored));
                 let noted = self.candidate.noted();
@@ -310,7 +310,7 @@ impl Stand {
         self.leadership.end();
         self.metrics.leads(false);
         if let Some(draft) = draft {
-            match bounded(RELEASE, self.send(&draft)).await {
+            match with_timeout(RELEASE, self.send(&draft)).await {
                 Ok(_) => info!(lease = %self.candidacy, "the lease is released"),
                 Err(error) => warn!(
                     lease = %self.candidacy, error = with_causes(&error),

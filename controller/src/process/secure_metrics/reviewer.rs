@@ -17,7 +17,7 @@ use std::{
 };
 
 use axum::http::{HeaderMap, header::AUTHORIZATION};
-use baton_apply::{ApiError, bounded};
+use baton_apply::{ApiError, with_timeout};
 use k8s_openapi::api::{
     authentication::v1::{TokenReview, TokenReviewSpec, TokenReviewStatus, UserInfo},
     authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
@@ -119,7 +119,7 @@ impl Reviewer {
             return Err(Unreviewed::TooMany);
         }
         let turns = if was_good { &self.state.turns_of_known } else { &self.state.turns };
-        let reviewed = bounded(LIMIT, async {
+        let reviewed = with_timeout(LIMIT, async {
             // It is never closed, so there is no error.
             let _turn = turns.acquire().await;
             self.review(token).await

@@ -9,7 +9,7 @@ mod release;
 
 use std::{fmt, time::Duration};
 
-use baton_apply::{ApiError, bounded};
+use baton_apply::{ApiError, with_timeout};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
@@ -142,7 +142,7 @@ impl SelfCheck {
     }
 
     async fn release(&self) -> CheckResult {
-        match bounded(self.request_timeout, self.client.apiserver_version()).await {
+        match with_timeout(self.request_timeout, self.client.apiserver_version()).await {
             Ok(info) => release::judge(&info.git_version),
             Err(error) if is_refused(&error) => CheckResult::Warning(format!(
                 "can't read its release: {}. The ClusterRole system:discovery lets each ServiceAccount read it",
@@ -157,7 +157,7 @@ impl SelfCheck {
         let place = self.scope.namespaces().first().copied().flatten();
         let workloads = workloads_in(&self.client, place);
         let one = ListParams::default().limit(1);
-        match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
+        match with_timeout(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
             Err(error) if has_code(&error, &[404]) => CheckResult::Wrong(NOT_SERVED.to_owned()),
             Err(error) if is_refused(&error) => {
@@ -209,7 +209,7 @@ impl SelfCheck {
     async fn review(&self, access: Access) -> (Access, Result<bool, ApiError>) {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
         let (params, review) = (PostParams::default(), access.review());
-        let response = bounded(self.request_timeout, reviews.create(&params, &review)).await;
+        let response = with_timeout(self.request_timeout, reviews.create(&params, &review)).await;
         (access, response.map(|review| review.status.is_some_and(|status| status.allowed)))
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{ApiError, LiveObject, Target, bounded};
+use baton_apply::{ApiError, LiveObject, Target, with_timeout};
 use jiff::Timestamp;
 use k8s_openapi::api::{core::v1::ObjectReference, events::v1::Event};
 use kube::{Api, ResourceExt as _, api::ListParams};
@@ -26,7 +26,7 @@ pub(super) async fn of_events(
     let first = Timestamp::now() - since;
     let namespace = live.namespace().unwrap_or_else(|| "default".to_owned());
     let api: Api<Event> = Api::namespaced(connection.client.clone(), &namespace);
-    let events = bounded(connection.limit(), api.list(&ListParams::default())).await;
+    let events = with_timeout(connection.limit(), api.list(&ListParams::default())).await;
     let events = events.map_err(|error: ApiError| connection.failed("list the Events", error))?;
     let kind = live.get(&["kind"]).and_then(Json::as_str);
     let is_it = |reference: &ObjectReference| match &reference.uid {
