@@ -1,16 +1,29 @@
-//! The operator of `docs/build-your-own.md`, which is the example of `baton-apply`: it does and prints what its page says.
+//! The examples of `baton-apply`: the operator of `docs/build-your-own.md` does and prints what its page says, the loop of the README
+//! and the smaller ones do what they say.
 
 scenarios! {
     the_operator_of_the_tutorial_prints_what_its_page_shows,
+    the_loop_of_the_readme_creates_takes_back_and_rests,
+    a_dry_run_shows_a_change_and_a_conflict,
+    a_released_field_keeps_its_value,
     an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that_was_not_read,
     an_intent_that_is_spelled_as_the_server_does_rests,
     the_status_is_applied_through_its_subresource,
     what_can_not_be_written_is_refused_with_what_to_do,
 }
 
+#[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `ask` is called")]
+#[path = "../../../apply/examples/dry_run.rs"]
+mod dry_run;
 #[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
 #[path = "../../../apply/examples/operator.rs"]
 mod operator;
+#[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only the loop is called")]
+#[path = "../../../apply/examples/reconcile.rs"]
+mod reconcile;
+#[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `release` is called")]
+#[path = "../../../apply/examples/release.rs"]
+mod release;
 
 use std::{
     error::Error,
@@ -21,11 +34,9 @@ use std::{
 
 use baton_apiserver::{Actor, ApiServer};
 use baton_apply::{
-    Applier, Comparison, LiveObject, Options, Outcome, SchemaCache, Target,
+    Applier, ApplyError, ApplyOutcome, Comparison, LiveObject, Options, SchemaCache, Target,
     fieldpath::{Path, PathElement::Field},
-    openapi,
     ownership::owners,
-    spelling::minimal_intent,
 };
 use baton_e2e::{
     guide::{self, Block},
@@ -122,6 +133,15 @@ fn the_blocks_of_the_tutorial_are_the_whole_example_in_its_order() {
     for Block { text, .. } in tests {
         assert!(include_str!("engine.rs").contains(&**text), "no test of this file:\n{text}");
     }
+}
+
+#[test]
+fn the_block_of_the_readme_is_its_example() {
+    let readme = include_str!("../../../apply/README.md");
+    let (_, block) = readme.split_once("```rust\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let example = include_str!("../../../apply/examples/reconcile.rs");
+    assert!(example.contains(block), "the README has\n{block}\nthe example\n{example}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -248,6 +268,79 @@ async fn the_operator_of_the_tutorial_prints_what_its_page_shows(cluster: Cluste
     running.abort();
 }
 
+async fn the_loop_of_the_readme_creates_takes_back_and_rests(cluster: Cluster) {
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("readme").await.unwrap();
+    let applier = reconcile::applier(client.clone()).await;
+    let metadata = json!({"name": "settings", "namespace": namespace.name()});
+    let intent: ConfigMap =
+        serde_json::from_value(json!({"metadata": metadata, "data": {"color": "green"}})).unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(client, namespace.name());
+    let color = |map: &ConfigMap| map.data.as_ref().unwrap()["color"].clone();
+
+    reconcile::reconcile(&applier, &intent).await.unwrap();
+    let made = maps.get("settings").await.unwrap();
+    assert_eq!(color(&made), "green");
+    reconcile::reconcile(&applier, &intent).await.unwrap();
+    assert_eq!(maps.get("settings").await.unwrap().metadata.resource_version, made.metadata.resource_version);
+
+    let red = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"color": "red"}});
+    let params = PatchParams::apply("someone").force();
+    assert_eq!(color(&maps.patch("settings", &params, &Patch::Apply(red)).await.unwrap()), "red");
+    reconcile::reconcile(&applier, &intent).await.unwrap();
+    assert_eq!(color(&maps.get("settings").await.unwrap()), "green");
+}
+
+/// A paused Deployment `web` as `me` applies it, with this replica count.
+fn paused(namespace: &str, replicas: Option<i32>) -> Value {
+    let pod = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    let mut spec = json!({"paused": true, "selector": {"matchLabels": {"app": "web"}}, "template": pod});
+    if let Some(replicas) = replicas {
+        spec["replicas"] = replicas.into();
+    }
+    let metadata = json!({"name": "web", "namespace": namespace});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+}
+
+async fn a_dry_run_shows_a_change_and_a_conflict(cluster: Cluster) {
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("dry-run").await.unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace.name());
+    let apply = async |replicas: Option<i32>| {
+        let intent = Patch::Apply(paused(namespace.name(), replicas));
+        deployments.patch("web", &PatchParams::apply("me"), &intent).await.unwrap();
+    };
+    let ask = async || {
+        // Its controller writes the status, and then the dry run isn't about the object that was read.
+        eventually("two lines", async || dry_run::ask(client.clone(), namespace.name(), "web", 5).await).await
+    };
+    apply(None).await;
+    let lines = ask().await;
+    assert_eq!(lines[0], "predicted: sets .spec.replicas");
+    assert!(lines[1].starts_with("dry run: the response compares as Some("), "{lines:?}");
+    assert!(!lines[1].contains("Mismatch"), "{lines:?}");
+
+    apply(Some(3)).await;
+    let conflict = "Apply failed with 1 conflict: conflict with \"me\": .spec.replicas";
+    assert_eq!(ask().await, [format!("predicted: {conflict}"), format!("dry run: {conflict}")]);
+    assert_eq!(deployments.get("web").await.unwrap().spec.unwrap().replicas, Some(3));
+}
+
+async fn a_released_field_keeps_its_value(cluster: Cluster) {
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("release").await.unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace.name());
+    let intent = paused(namespace.name(), Some(3));
+    deployments.patch("web", &PatchParams::apply("me"), &Patch::Apply(&intent)).await.unwrap();
+    let owners = eventually("its release", async || {
+        // Its controller may write at the same time.
+        release::release(client.clone(), "me", intent.clone()).await
+    })
+    .await;
+    assert_eq!(owners, ["me-handover"]);
+    assert_eq!(deployments.get("web").await.unwrap().spec.unwrap().replicas, Some(3));
+}
+
 async fn an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that_was_not_read(
     cluster: Cluster,
 ) {
@@ -255,32 +348,26 @@ async fn an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("unread").await.unwrap();
     let config_maps = ApiResource::erase::<ConfigMap>(&());
-    let limit = Duration::from_secs(30);
-    let schemas = SchemaCache::new(client.clone(), [config_maps.clone()], limit);
-    let refreshing = tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
-    let applier = Applier::new(client.clone(), Some(schemas), limit);
-    applier.ready().await;
+    let applier = applier(&cluster, std::slice::from_ref(&config_maps)).await;
     let apply = async |live: Option<&LiveObject>, manager: &str, value: &str| {
         let intent = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": namespace.name()},
             "data": {"host": value},
         });
-        applier.apply(&config_maps, live, intent, Options::forced(manager)).await
+        applier.apply_json(&config_maps, live, intent, Options::forced(manager)).await
     };
 
-    let made = apply(None, "one", "a").await;
-    assert!(matches!(made, Outcome::Stored { comparison: Some(Comparison::Match), .. }), "{made:?}");
+    let made = apply(None, "one", "a").await.unwrap();
+    assert_eq!(made.comparison, Some(Comparison::Match));
     let api: Api<LiveObject> = Api::namespaced_with(client, namespace.name(), &config_maps);
     let listed = api.list(&ListParams::default().fields("metadata.name=web")).await.unwrap().items;
     assert_eq!(listed[0].get(&["kind"]), None, "the server leaves it out in a list");
-    let again = apply(Some(&listed[0]), "one", "a").await;
-    assert!(matches!(again, Outcome::Skipped), "{again:?}");
+    assert!(!apply(Some(&listed[0]), "one", "a").await.unwrap().sent);
 
     let refused = apply(None, "another", "b").await;
-    assert!(matches!(refused, Outcome::Stale { expected: false, .. }), "{refused:?}");
+    assert!(matches!(refused, Err(ApplyError::Stale(_))), "{refused:?}");
     let kept = api.get("web").await.unwrap();
     assert_eq!(kept.get(&["data", "host"]), Some(&json!("a")));
-    refreshing.abort();
 }
 
 /// Intents whose lists the server fills in and merges as a whole.
@@ -310,10 +397,8 @@ fn filled_in() -> [Value; 7] {
 async fn applier(cluster: &Cluster, kinds: &[ApiResource]) -> Applier {
     let (client, limit) = (cluster.admin().await.unwrap(), Duration::from_secs(30));
     let schemas = SchemaCache::new(client.clone(), kinds.iter().cloned(), limit);
-    tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
-    let applier = Applier::new(client, Some(schemas), limit);
-    applier.ready().await;
-    applier
+    schemas.load().await.unwrap();
+    Applier::new(client, Some(schemas), limit)
 }
 
 async fn an_intent_that_is_spelled_as_the_server_does_rests(cluster: Cluster) {
@@ -329,16 +414,14 @@ async fn an_intent_that_is_spelled_as_the_server_does_rests(cluster: Cluster) {
     };
     let kinds: Vec<ApiResource> = intents.iter().map(|intent: &Value| kind_of(intent)).collect();
     let applier = applier(&cluster, &kinds).await;
-    let client = cluster.admin().await.unwrap();
-    let types = openapi::types(&client, Duration::from_secs(30), &kinds).await.unwrap();
     for (intent, kind) in intents.into_iter().zip(&kinds) {
         let target = Target::new(kind.clone(), Some(namespace.name().to_owned()), "db");
-        let intent = minimal_intent(intent, &types).unwrap();
-        let made = applier.apply(kind, None, intent.clone(), Options::forced("me")).await;
-        assert!(matches!(made, Outcome::Stored { changed: true, .. }), "{made:?}");
+        let intent = applier.schemas().minimal(kind, intent);
+        let made = applier.apply_json(kind, None, intent.clone(), Options::forced("me")).await;
+        assert!(made.unwrap().changed, "{target}");
         let live = applier.read(&target).await.unwrap();
-        let again = applier.apply(kind, live.as_ref(), intent, Options::forced("me")).await;
-        assert!(matches!(again, Outcome::Skipped), "{target}: {again:?}");
+        let again = applier.apply_json(kind, live.as_ref(), intent, Options::forced("me")).await;
+        assert!(!again.unwrap().sent, "{target}");
     }
 }
 
@@ -352,27 +435,23 @@ async fn the_status_is_applied_through_its_subresource(cluster: Cluster) {
         let metadata = json!({"name": "web", "namespace": namespace.name()});
         let mut intent = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata});
         intent[of] = value;
-        applier.apply(&deployments, live, intent, options).await
+        applier.apply_json(&deployments, live, intent, options).await
     };
     let pod = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
     let spec =
         json!({"replicas": 0, "paused": true, "selector": {"matchLabels": {"app": "web"}}, "template": pod});
-    apply(None, "spec", spec, Options::forced("me")).await;
+    apply(None, "spec", spec, Options::forced("me")).await.unwrap();
 
-    let status = Options { subresource: Some("status"), ..Options::forced("reporter") };
+    let status = Options::forced("reporter").subresource("status");
     let condition = json!({"conditions": [{"type": "Happy", "status": "True"}]});
     let stored = async |live: Option<LiveObject>, always_send: bool| {
-        apply(live.as_ref(), "status", condition.clone(), Options { always_send, ..status }).await
+        apply(live.as_ref(), "status", condition.clone(), status.always_send(always_send)).await
     };
     // A controller may write at the same time.
-    let mut first = stored(applier.read(&target).await.unwrap(), false).await;
-    while let Outcome::Stale { .. } = first {
-        first = stored(applier.read(&target).await.unwrap(), false).await;
-    }
-    assert!(matches!(first, Outcome::Stored { changed: true, .. }), "{first:?}");
+    assert!(stored(applier.read(&target).await.unwrap(), false).await.unwrap().changed);
     eventually("a write that changes nothing", async || {
         match stored(applier.read(&target).await.unwrap(), true).await {
-            Outcome::Stored { changed: false, .. } => Ok(()),
+            Ok(ApplyOutcome { changed: false, .. }) => Ok(()),
             other => Err(format!("{other:?}")),
         }
     })
@@ -387,14 +466,9 @@ async fn what_can_not_be_written_is_refused_with_what_to_do(cluster: Cluster) {
     let apply = async |live: Option<&LiveObject>, metadata: Value| {
         let intent =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}});
-        applier.apply(&config_maps, live, intent, Options::forced("me")).await
+        applier.apply_json(&config_maps, live, intent, Options::forced("me")).await
     };
-    let refusal = |outcome: Outcome| match outcome {
-        Outcome::Rejected { error, .. } | Outcome::Stale { error, .. } | Outcome::Failed(error) => {
-            error.line()
-        }
-        other => panic!("{other:?}"),
-    };
+    let refusal = |outcome: Result<ApplyOutcome, ApplyError>| outcome.unwrap_err().to_string();
     let nameless = refusal(apply(None, json!({"namespace": namespace.name()})).await);
     assert_eq!(nameless, "the intent of a ConfigMap has no metadata.name");
     let outside = refusal(apply(None, json!({"name": "a"})).await);
@@ -404,9 +478,7 @@ async fn what_can_not_be_written_is_refused_with_what_to_do(cluster: Cluster) {
     );
 
     let metadata = |name: &str| json!({"name": name, "namespace": namespace.name()});
-    let Outcome::Stored { object: other, .. } = apply(None, metadata("other")).await else {
-        panic!("it is new")
-    };
+    let other = apply(None, metadata("other")).await.unwrap().object;
     let wrong = refusal(apply(Some(&other), metadata("a")).await);
     let name = namespace.name();
     assert_eq!(
