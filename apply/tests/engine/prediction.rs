@@ -7,8 +7,8 @@ use crate::common::{
 use std::sync::Arc;
 
 use baton_apply::{
-    Change, Effects, FieldPath, Guard, LiveObject, ManagedFieldsEntry, Prediction, PredictionError, Request,
-    Schemas, Takeover, Target, openapi::document_path,
+    Change, Conflicts, Effects, FieldPath, Guard, LiveObject, ManagedFieldsEntry, PredictedObject,
+    Prediction, PredictionError, Request, Schemas, Takeover, Target, openapi::document_path,
 };
 use baton_merge::{
     Release,
@@ -21,12 +21,29 @@ fn predict(request: &Request, live: Option<&LiveObject>) -> Prediction {
     schemas().predict(request, live, now()).unwrap()
 }
 
-/// The effects of an apply by the controller.
-fn effects(live: Option<&LiveObject>, body: &Value) -> Effects {
-    match predict(&forced(body), live) {
-        Prediction::Stored(stored) => stored.effects,
+/// The object after a request that is stored.
+fn predicted(request: &Request, live: Option<&LiveObject>) -> PredictedObject {
+    match predict(request, live) {
+        Prediction::Stored(stored) => *stored,
         other => panic!("{other:?} stores nothing"),
     }
+}
+
+/// The effects of an apply by the controller.
+fn effects(live: Option<&LiveObject>, body: &Value) -> Effects {
+    predicted(&forced(body), live).effects
+}
+
+fn conflicts(request: &Request, live: &LiveObject) -> Conflicts {
+    match predict(request, Some(live)) {
+        Prediction::Conflicts(conflicts) => conflicts,
+        other => panic!("{other:?} is no conflict"),
+    }
+}
+
+fn takeover(path: &str, manager: &str, [old, new]: [Option<&str>; 2]) -> Takeover {
+    let [old, new] = [old, new].map(|value| value.map(str::to_owned));
+    Takeover { path: FieldPath::spelled(path), manager: manager.to_owned(), old, new }
 }
 
 fn texts(paths: &[FieldPath]) -> Vec<&str> {
@@ -82,7 +99,7 @@ fn a_value_that_the_server_always_drops_is_not_reported_as_set() {
 #[test]
 fn a_creation_sets_every_field_except_those_that_identify_the_object() {
     let service = object(&services(), &json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
-    let Prediction::Stored(stored) = predict(&forced(&service), None) else { panic!("it would be created") };
+    let stored = predicted(&forced(&service), None);
     assert!(stored.changed);
     assert_eq!(texts(&stored.effects.sets), [".spec.type", r#".spec.ports[port=80,protocol="TCP"].port"#]);
     let Effects { removes, takeovers, releases, .. } = stored.effects;
@@ -94,9 +111,7 @@ fn the_unforced_temporary_manager_gets_a_conflict_with_the_autoscaler() {
     let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
     let live = stored(&[("baton", &with(3)), ("autoscaler", &with(5))]);
     let unforced = apply(&with(3), "temporary", false);
-    let Prediction::Conflicts(conflicts) = predict(&unforced, Some(&live)) else {
-        panic!("it would be stored")
-    };
+    let conflicts = conflicts(&unforced, &live);
     assert_eq!(
         conflicts.to_string(),
         r#"Apply failed with 1 conflict: conflict with "autoscaler": .spec.replicas"#
@@ -121,12 +136,7 @@ fn a_takeover_is_reported_with_the_manager_and_both_values() {
         ("baton", &deployment(&json!({"image": "app:1"}))),
         ("rogue", &deployment(&json!({"image": "evil:1"}))),
     ]);
-    let takeover = Takeover {
-        path: FieldPath::spelled(IMAGE),
-        manager: "rogue".to_owned(),
-        old: Some(r#""evil:1""#.to_owned()),
-        new: Some(r#""app:1""#.to_owned()),
-    };
+    let takeover = takeover(IMAGE, "rogue", [Some(r#""evil:1""#), Some(r#""app:1""#)]);
     assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takeovers, [takeover]);
 }
 
@@ -136,12 +146,11 @@ fn a_takeover_of_an_environment_variable_shows_no_value() {
         |value: &str| deployment(&json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]}));
     let live = stored(&[("baton", &with("hunter1")), ("rogue", &with("hunter2"))]);
     let effects = effects(Some(&live), &with("hunter1"));
-    let takeover = Takeover {
-        path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#),
-        manager: "rogue".to_owned(),
-        old: Some("(hidden)".to_owned()),
-        new: Some("(hidden)".to_owned()),
-    };
+    let takeover = takeover(
+        r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#,
+        "rogue",
+        [Some("(hidden)"), Some("(hidden)")],
+    );
     assert_eq!(effects.takeovers, [takeover]);
     assert!(!format!("{effects:?}").contains("hunter"));
 }
@@ -210,12 +219,8 @@ fn another_managers_field_in_a_removed_item_is_a_takeover_without_a_new_value() 
             "fieldsType": "FieldsV1", "fieldsV1": fields,
         }));
     });
-    let takeover = Takeover {
-        path: FieldPath::spelled(r#".spec.template.spec.containers[name="proxy"].tty"#),
-        manager: "rogue".to_owned(),
-        old: Some("true".to_owned()),
-        new: None,
-    };
+    let takeover =
+        takeover(r#".spec.template.spec.containers[name="proxy"].tty"#, "rogue", [Some("true"), None]);
     assert_eq!(effects(Some(&live), &body(&[app])).takeovers, [takeover]);
 }
 
@@ -235,11 +240,7 @@ fn a_field_with_another_owner_stays_and_is_released() {
 fn a_zero_that_the_server_does_not_store_is_sent_once() {
     let zeros = json!({"image": "app:1", "tty": false, "env": [{"name": "EMPTY", "value": ""}]});
     let body = deployment(&zeros);
-    let live = but(&stored(&[("baton", &body)]), |object| {
-        let container = &mut object["spec"]["template"]["spec"]["containers"][0];
-        container.as_object_mut().unwrap().remove("tty");
-        container["env"][0].as_object_mut().unwrap().remove("value");
-    });
+    let live = without_zeros(&stored(&[("baton", &body)]));
     assert!(is_noop(&live, &body), "it repeats the apply before");
 
     let mut more = zeros.clone();
@@ -270,25 +271,19 @@ fn a_zero_that_another_manager_has_too_is_not_taken_back() {
     let value = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].env[name="EMPTY"].value"#);
     assert!(live.is_owned_by("other", &value) && !live.is_owned_by(MANAGER, &value));
 
-    let Prediction::Stored(repeated) = predict(&forced(&body), Some(&live)) else {
-        panic!("the server stores owners")
-    };
+    let repeated = predicted(&forced(&body), Some(&live));
     assert!(repeated.is_repeat);
     assert_eq!(repeated.effects, Effects::default());
 
     let mut another = zeros.clone();
     another["env"][0]["value"] = json!("x");
-    let Prediction::Stored(changed) = predict(&forced(&deployment(&another)), Some(&live)) else {
-        panic!("it is stored")
-    };
+    let changed = predicted(&forced(&deployment(&another)), Some(&live));
     assert!(!changed.is_repeat);
     assert_eq!(changed.effects.takeovers.len(), 1, "{:?}", changed.effects);
 
     let mut more = zeros;
     more["image"] = json!("app:2");
-    let Prediction::Stored(changed) = predict(&forced(&deployment(&more)), Some(&live)) else {
-        panic!("it is stored")
-    };
+    let changed = predicted(&forced(&deployment(&more)), Some(&live));
     assert!(!changed.is_repeat);
     let takeovers: Vec<&str> =
         changed.effects.takeovers.iter().map(|takeover| takeover.path.as_str()).collect();
@@ -306,9 +301,7 @@ fn a_zero_that_is_applied_again_moves_its_entry_behind_those_of_later_appliers()
     assert!(is_noop(&last, &body), "its entry is the last one already");
 
     let followed = response(&apply(&other, "other", true), Some(&first), at(1));
-    let Prediction::Stored(moved) = predict(&forced(&body), Some(&followed)) else {
-        panic!("the server stores another order")
-    };
+    let moved = predicted(&forced(&body), Some(&followed));
     assert!(moved.changed && moved.is_repeat, "{moved:?}");
     let entries = moved.object.managed_fields();
     let managers: Vec<&str> = entries.iter().map(ManagedFieldsEntry::manager).collect();
@@ -364,9 +357,7 @@ fn a_patch_of_managed_fields_removes_a_manager_and_changes_nothing_else() {
         Request { target: target(live.as_json().unwrap()), change }
     };
     let version = live.revision().resource_version;
-    let Prediction::Stored(stored) = predict(&patch(&version), Some(&live)) else {
-        panic!("it would be stored")
-    };
+    let stored = predicted(&patch(&version), Some(&live));
     assert!(stored.changed);
     assert_eq!(stored.object.as_json().unwrap()["spec"], live.as_json().unwrap()["spec"]);
     let managers: Vec<&Value> = stored.object.as_json().unwrap()["metadata"]["managedFields"]
@@ -397,7 +388,7 @@ fn an_owner_in_another_served_version_is_in_conflict_as_on_the_server() {
         live["spec"]["metrics"] = metrics;
     });
     let request = apply(&autoscaler("autoscaling/v2", &json!({"maxReplicas": 7})), MANAGER, false);
-    let Prediction::Conflicts(conflicts) = predict(&request, Some(&live)) else { panic!("v1 is served too") };
+    let conflicts = conflicts(&request, &live);
     assert_eq!(conflicts.fields[0].path.as_str(), ".spec.maxReplicas");
 }
 
