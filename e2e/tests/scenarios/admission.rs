@@ -20,39 +20,15 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 scenarios! {
     the_crd_is_structural_and_established,
-    a_name_fits_into_a_label,
-    a_name_fits_a_service_where_there_is_one,
-    the_selector_label_names_the_workload,
-    replicas_are_not_negative,
-    an_autoscaler_has_a_maximum,
-    the_minimum_is_not_above_the_maximum,
-    an_external_autoscaler_excludes_other_settings,
-    managers_are_retired_only_by_an_adoption_and_never_batons_own,
-    a_disruption_budget_has_exactly_one_limit,
-    a_disruption_budget_is_a_number_or_a_percentage,
-    a_rolling_update_needs_the_type_rolling_update,
-    a_rolling_update_can_make_progress,
-    a_progress_deadline_is_longer_than_min_ready_seconds,
-    a_service_has_a_port,
-    several_ports_have_distinct_names,
-    a_port_is_listed_once,
-    a_node_port_needs_a_type_that_has_one,
-    a_headless_service_has_the_type_cluster_ip,
-    an_external_traffic_policy_needs_traffic_from_outside,
-    settings_of_a_load_balancer_need_one,
-    a_health_check_port_needs_local_traffic,
-    an_affinity_timeout_needs_an_affinity,
-    two_ip_families_need_a_policy_that_allows_them,
-    a_key_below_the_template_is_not_left_out,
+    a_spec_that_breaks_a_rule_is_refused_with_what_to_do,
     a_key_with_a_default_may_be_left_out,
     nothing_but_list_keys_is_defaulted_below_the_template,
-    a_quantity_is_valid,
     null_below_the_template_is_accepted_as_in_a_deployment,
-    a_number_fits_into_the_type_that_reads_it,
     a_field_that_is_left_out_gets_its_default,
     a_template_is_owned_as_in_a_deployment,
     the_samples_are_accepted_also_from_two_teams,
@@ -88,23 +64,15 @@ async fn apply(cluster: &Cluster, name: &str, spec: Value) -> kube::Result<Dynam
     workloads(cluster, "default").await.patch(name, &dry_run, &Patch::Apply(&workload(name, spec))).await
 }
 
-async fn assert_accepted(cluster: &Cluster, spec: Value) {
-    create(cluster, "shop", spec.clone()).await.unwrap_or_else(|error| panic!("{spec}: {error}"));
-}
-
-async fn assert_refused_named(cluster: &Cluster, name: &str, spec: Value, advice: &str) {
-    match create(cluster, name, spec.clone()).await {
-        Err(kube::Error::Api(status)) => {
-            assert_eq!(status.code, 422, "{status:?}");
-            assert!(status.message.contains(advice), "wanted: {advice}\n   got: {}", status.message);
-        }
-        other => panic!("{spec} should be refused with `{advice}`, but: {other:?}"),
-    }
-}
-
-/// The API server refuses the spec, with a message that has `advice` in it.
-async fn assert_refused(cluster: &Cluster, spec: Value, advice: &str) {
-    assert_refused_named(cluster, "shop", spec, advice).await;
+/// A row of `admission.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    /// `$9` is a name of so many letters.
+    name: Option<String>,
+    spec: Value,
+    /// Part of the message with which the spec is refused; if absent, the spec is accepted.
+    advice: Option<String>,
 }
 
 fn template(container: Value) -> Value {
@@ -122,235 +90,25 @@ async fn the_crd_is_structural_and_established(cluster: Cluster) {
     assert_eq!(status("Established"), Some("True"), "{conditions:?}");
 }
 
-async fn a_name_fits_into_a_label(cluster: Cluster) {
-    let advice = "use at most 63 characters";
-    assert_refused_named(&cluster, &"a".repeat(64), json!({}), advice).await;
-    create(&cluster, &"a".repeat(63), json!({})).await.unwrap();
-}
-
-async fn a_name_fits_a_service_where_there_is_one(cluster: Cluster) {
-    let service = json!({"service": {"ports": [{"port": 80}]}});
-    assert_refused_named(
-        &cluster,
-        "shop.v2",
-        service.clone(),
-        "beginning with a letter, or remove spec.service",
-    )
-    .await;
-    assert_refused_named(&cluster, "2shop", service, "beginning with a letter, or remove spec.service").await;
-    create(&cluster, "shop.v2", json!({})).await.unwrap();
-}
-
-async fn the_selector_label_names_the_workload(cluster: Cluster) {
-    let labelled = |name: &str| {
-        let mut spec = template(json!({"name": "app"}));
-        spec["template"]["metadata"] = json!({"labels": {"baton.rs/workload": name, "team": "a"}});
-        spec
-    };
-    assert_refused(&cluster, labelled("other"), "remove it, or set it to the Workload's name").await;
-    assert_accepted(&cluster, labelled("shop")).await;
-}
-
-async fn replicas_are_not_negative(cluster: Cluster) {
-    assert_refused(&cluster, json!({"replicas": -1}), "greater than or equal to 0").await;
-    assert_accepted(&cluster, json!({"replicas": 0})).await;
-}
-
-async fn an_autoscaler_has_a_maximum(cluster: Cluster) {
-    assert_refused(
-        &cluster,
-        json!({"autoscaling": {"minReplicas": 2}}),
-        "or set external if another autoscaler scales",
-    )
-    .await;
-    assert_refused(&cluster, json!({"autoscaling": {}}), "or set external if another autoscaler scales")
-        .await;
-}
-
-async fn the_minimum_is_not_above_the_maximum(cluster: Cluster) {
-    let limits = |min: i32, max: i32| json!({"autoscaling": {"minReplicas": min, "maxReplicas": max}});
-    assert_refused(&cluster, limits(5, 4), "lower it, or raise maxReplicas").await;
-    assert_accepted(&cluster, limits(4, 4)).await;
-}
-
-async fn an_external_autoscaler_excludes_other_settings(cluster: Cluster) {
-    let advice = "remove the other fields of autoscaling, or remove external";
-    assert_refused(&cluster, json!({"autoscaling": {"external": {}, "maxReplicas": 3}}), advice).await;
-    assert_refused(&cluster, json!({"autoscaling": {"external": {}, "behavior": {}}}), advice).await;
-    assert_accepted(&cluster, json!({"autoscaling": {"external": {}}})).await;
-}
-
-async fn managers_are_retired_only_by_an_adoption_and_never_batons_own(cluster: Cluster) {
-    let retired = |adoption: &str, manager: &str| json!({"adoption": adoption, "retiredManagers": [manager]});
-    assert_refused(&cluster, retired("Refuse", "helm"), "set adoption to Adopt, or remove retiredManagers")
-        .await;
-    assert_refused(&cluster, retired("Adopt", "baton"), "are Baton's own managers").await;
-    assert_refused(&cluster, retired("Adopt", "handover-to-hpa"), "are Baton's own managers").await;
-    assert_refused(&cluster, retired("Adopt", ""), "at least 1 chars long").await;
-    assert_refused(&cluster, json!({"retiredManagers": ["helm"]}), "set adoption to Adopt").await;
-    assert_accepted(&cluster, retired("Adopt", "helm")).await;
-}
-
-async fn a_disruption_budget_has_exactly_one_limit(cluster: Cluster) {
-    let advice = "exactly one of minAvailable and maxUnavailable";
-    assert_refused(&cluster, json!({"disruptionBudget": {}}), advice).await;
-    assert_refused(&cluster, json!({"disruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}), advice)
-        .await;
-}
-
-async fn a_disruption_budget_is_a_number_or_a_percentage(cluster: Cluster) {
-    let budget = |value: Value| json!({"disruptionBudget": {"minAvailable": value}});
-    let advice = "a percentage from 0% to 100%";
-    assert_refused(&cluster, budget(json!("150%")), advice).await;
-    assert_refused(&cluster, budget(json!("most")), advice).await;
-    assert_refused(&cluster, budget(json!(-1)), "greater than or equal to 0").await;
-    assert_accepted(&cluster, budget(json!("100%"))).await;
-    assert_accepted(&cluster, budget(json!(2))).await;
-}
-
-async fn a_rolling_update_needs_the_type_rolling_update(cluster: Cluster) {
-    let strategy =
-        |type_: &str| json!({"rollout": {"strategy": {"type": type_, "rollingUpdate": {"maxSurge": 1}}}});
-    assert_refused(&cluster, strategy("Recreate"), "remove it, or set the type to RollingUpdate").await;
-    assert_accepted(&cluster, strategy("RollingUpdate")).await;
-    assert_accepted(&cluster, json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}}))
-        .await;
-}
-
-async fn a_rolling_update_can_make_progress(cluster: Cluster) {
-    let update = |surge: Value, unavailable: Value| json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}});
-    assert_refused(&cluster, update(json!(0), json!("0%")), "make one of them greater than 0").await;
-    assert_refused(&cluster, update(json!("ten"), json!(1)), "write a number such as 2").await;
-    assert_refused(&cluster, update(json!(1), json!("101%")), "a percentage from 0% to 100%").await;
-    assert_accepted(&cluster, update(json!(0), json!("25%"))).await;
-}
-
-async fn a_progress_deadline_is_longer_than_min_ready_seconds(cluster: Cluster) {
-    let rollout = |deadline: Option<i32>, ready: i32| {
-        json!({"rollout": deadline.map_or_else(
-            || json!({"minReadySeconds": ready}),
-            |deadline| json!({"minReadySeconds": ready, "progressDeadlineSeconds": deadline}),
-        )})
-    };
-    let advice = "greater than minReadySeconds";
-    assert_refused(&cluster, rollout(Some(30), 30), advice).await;
-    assert_refused(&cluster, rollout(None, 600), advice).await;
-    assert_accepted(&cluster, rollout(Some(31), 30)).await;
-}
-
-async fn a_service_has_a_port(cluster: Cluster) {
-    assert_refused(&cluster, json!({"service": {}}), "add one to ports, or set headless").await;
-    assert_refused(&cluster, json!({"service": {"ports": []}}), "add one to ports, or set headless").await;
-    assert_accepted(&cluster, json!({"service": {"headless": true}})).await;
-}
-
-async fn several_ports_have_distinct_names(cluster: Cluster) {
-    let ports = |ports: Value| json!({"service": {"ports": ports}});
-    assert_refused(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81}])), "set ports[].name")
-        .await;
-    assert_refused(
-        &cluster,
-        ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "http"}])),
-        "give each port another name",
-    )
-    .await;
-    assert_accepted(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}])))
-        .await;
-}
-
-async fn a_port_is_listed_once(cluster: Cluster) {
-    let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "TCP", "name": "b"}]);
-    assert_refused(&cluster, json!({"service": {"ports": ports}}), "Duplicate value").await;
-    let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "UDP", "name": "b"}]);
-    assert_accepted(&cluster, json!({"service": {"ports": ports}})).await;
-}
-
-async fn a_node_port_needs_a_type_that_has_one(cluster: Cluster) {
-    let service =
-        |type_: &str| json!({"service": {"type": type_, "ports": [{"port": 80, "nodePort": 30080}]}});
-    assert_refused(&cluster, service("ClusterIP"), "remove ports[].nodePort, or set the type").await;
-    assert_accepted(&cluster, service("NodePort")).await;
-    assert_accepted(&cluster, service("LoadBalancer")).await;
-}
-
-/// A Service of the given type and port 80, with other fields.
-fn service(type_: &str, fields: Value) -> Value {
-    let mut service = json!({"type": type_, "ports": [{"port": 80}]});
-    service.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    json!({"service": service})
-}
-
-async fn a_headless_service_has_the_type_cluster_ip(cluster: Cluster) {
-    let headless = json!({"headless": true});
-    assert_refused(
-        &cluster,
-        service("LoadBalancer", headless.clone()),
-        "set the type to ClusterIP, or remove headless",
-    )
-    .await;
-    assert_accepted(&cluster, service("ClusterIP", headless)).await;
-}
-
-async fn an_external_traffic_policy_needs_traffic_from_outside(cluster: Cluster) {
-    let policy = json!({"externalTrafficPolicy": "Local"});
-    assert_refused(&cluster, service("ClusterIP", policy.clone()), "externalTrafficPolicy needs the type")
-        .await;
-    assert_accepted(&cluster, service("NodePort", policy)).await;
-}
-
-async fn settings_of_a_load_balancer_need_one(cluster: Cluster) {
-    let class = json!({"loadBalancerClass": "example.com/internal"});
-    assert_refused(
-        &cluster,
-        service("NodePort", class.clone()),
-        "loadBalancerClass needs the type LoadBalancer",
-    )
-    .await;
-    assert_accepted(&cluster, service("LoadBalancer", class)).await;
-
-    let ranges = json!({"loadBalancerSourceRanges": ["10.0.0.0/8"]});
-    assert_refused(&cluster, service("NodePort", ranges.clone()), "loadBalancerSourceRanges needs the type")
-        .await;
-    assert_accepted(&cluster, service("LoadBalancer", ranges)).await;
-}
-
-async fn a_health_check_port_needs_local_traffic(cluster: Cluster) {
-    let port = json!({"healthCheckNodePort": 30090});
-    assert_refused(
-        &cluster,
-        service("LoadBalancer", port),
-        "needs the type LoadBalancer and externalTrafficPolicy",
-    )
-    .await;
-    let local = json!({"healthCheckNodePort": 30090, "externalTrafficPolicy": "Local"});
-    assert_accepted(&cluster, service("LoadBalancer", local)).await;
-}
-
-async fn an_affinity_timeout_needs_an_affinity(cluster: Cluster) {
-    let timeout = json!({"sessionAffinityTimeoutSeconds": 60});
-    assert_refused(&cluster, service("ClusterIP", timeout), "needs sessionAffinity ClientIP").await;
-    let both = json!({"sessionAffinityTimeoutSeconds": 60, "sessionAffinity": "ClientIP"});
-    assert_accepted(&cluster, service("ClusterIP", both)).await;
-}
-
-async fn two_ip_families_need_a_policy_that_allows_them(cluster: Cluster) {
-    let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
-    assert_refused(&cluster, service("ClusterIP", families), "set it, or remove one family").await;
-    let both = json!({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"});
-    assert_accepted(&cluster, service("ClusterIP", both)).await;
-}
-
-async fn a_key_below_the_template_is_not_left_out(cluster: Cluster) {
-    assert_refused(
-        &cluster,
-        template(json!({"image": "nginx:1.29"})),
-        "spec.template.spec.containers[0].name",
-    )
-    .await;
-    let env = json!({"name": "app", "env": [{"value": "x"}]});
-    assert_refused(&cluster, template(env), "containers[0].env[0].name").await;
-    let port = json!({"name": "app", "ports": [{"name": "web"}]});
-    assert_refused(&cluster, template(port), "containers[0].ports[0].containerPort").await;
+async fn a_spec_that_breaks_a_rule_is_refused_with_what_to_do(cluster: Cluster) {
+    let rules: Vec<Rule> = yaml::from_str(include_str!("admission.yaml")).unwrap();
+    let mut wrong = Vec::new();
+    for rule in &rules {
+        let name = rule.name.as_deref().unwrap_or("shop");
+        let letters = name.strip_prefix('$').map(|count| "a".repeat(count.parse().unwrap()));
+        let response = create(&cluster, letters.as_deref().unwrap_or(name), rule.spec.clone()).await;
+        let is_right = match (&response, &rule.advice) {
+            (Ok(_), None) => true,
+            (Err(kube::Error::Api(status)), Some(advice)) => {
+                status.code == 422 && status.message.contains(advice)
+            }
+            _ => false,
+        };
+        if !is_right {
+            wrong.push(format!("{rule:?}\n   got: {response:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 async fn a_key_with_a_default_may_be_left_out(cluster: Cluster) {
@@ -366,32 +124,17 @@ async fn nothing_but_list_keys_is_defaulted_below_the_template(cluster: Cluster)
     assert_eq!(created.data["spec"]["template"], spec["template"]);
 }
 
-async fn a_quantity_is_valid(cluster: Cluster) {
-    let limit = |cpu: Value| template(json!({"name": "app", "resources": {"limits": {"cpu": cpu}}}));
-    assert_refused(&cluster, limit(json!("two")), "resources.limits.cpu").await;
-    for cpu in [json!(2), json!("500m"), json!("1.5"), json!("+.5e3"), json!("1Gi"), json!("2E6")] {
-        assert_accepted(&cluster, limit(cpu)).await;
-    }
-}
-
 async fn null_below_the_template_is_accepted_as_in_a_deployment(cluster: Cluster) {
     let nulls = json!({"template": {
         "metadata": {"creationTimestamp": null, "labels": null},
         "spec": {"affinity": null, "nodeSelector": null, "containers": [{"name": "app", "env": null, "resources": null}]}
     }});
-    assert_accepted(&cluster, nulls.clone()).await;
+    create(&cluster, "shop", nulls.clone()).await.unwrap();
     apply(&cluster, "shop", nulls).await.unwrap();
 
     let no_metadata = json!({"template": {"metadata": null, "spec": {"containers": [{"name": "app"}]}}});
-    assert_accepted(&cluster, no_metadata.clone()).await;
+    create(&cluster, "shop", no_metadata.clone()).await.unwrap();
     apply(&cluster, "shop", no_metadata).await.unwrap();
-}
-
-async fn a_number_fits_into_the_type_that_reads_it(cluster: Cluster) {
-    let probe = json!({"name": "app", "livenessProbe": {"httpGet": {"port": 5_000_000_000_i64}}});
-    assert_refused(&cluster, template(probe), "livenessProbe.httpGet.port").await;
-    let port = json!({"name": "app", "ports": [{"containerPort": 5_000_000_000_i64}]});
-    assert_refused(&cluster, template(port), "ports[0].containerPort").await;
 }
 
 async fn a_field_that_is_left_out_gets_its_default(cluster: Cluster) {
