@@ -1,32 +1,26 @@
 //! `spec.replicas` goes to the autoscaler and comes back. A watch sees every value on the way.
 
 use baton_controller::decide::child::ChildKind;
+use baton_crd::HandoverPhase;
 use baton_e2e::{
     Environment, autoscaler,
     environment::{entries_of, replicas},
     scenarios,
 };
-use baton_testbed::{Cluster, ReplicaWatch, eventually};
+use baton_testbed::{Cluster, ReplicaWatch};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 scenarios! {
     replicas_pass_to_the_autoscaler_and_come_back_without_falling,
     a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas,
-    a_workload_without_replicas_keeps_the_replica_count_of_its_last_autoscaler,
-    a_replica_count_that_the_workload_drops_stays_on_the_deployment,
     a_deleted_deployment_is_created_again_with_its_last_replica_count,
-    an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_autoscaler,
     an_autoscaler_is_seen_however_its_target_is_spelled,
     an_autoscaler_that_scales_nothing_is_reported,
 }
 
 async fn values(watch: &ReplicaWatch) -> Vec<i32> {
     watch.history().await.unwrap().values()
-}
-
-fn phase(workload: &baton_crd::Workload) -> Option<baton_crd::HandoverPhase> {
-    workload.status.as_ref()?.replica_ownership.as_ref().map(|ownership| ownership.phase)
 }
 
 async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: Cluster) {
@@ -55,16 +49,8 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
     assert_eq!(owners, ["baton (Apply)"], "no stale entry is left behind");
     assert_eq!(entries_of(&deployment, "baton").len(), 1, "taking back left no Update entry");
     assert_eq!(history.values(), [3, 5, 6]);
-    let workload = eventually("the phase Fixed", async || {
-        let workload = env.workload().await;
-        if phase(&workload) == Some(baton_crd::HandoverPhase::Fixed) {
-            Ok(workload)
-        } else {
-            Err(workload.status)
-        }
-    })
-    .await;
-    assert!(workload.status.unwrap().conditions.iter().all(|condition| condition.type_ != "HandedOver"));
+    env.phase(HandoverPhase::Fixed, 6).await;
+    env.no_condition("HandedOver").await;
 
     // Events are written after the status.
     for reason in ["HandedOver", "TakenBack"] {
@@ -85,32 +71,6 @@ async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas(c
     assert_eq!(entries_of(&deployment, "handover-to-hpa").len(), 1);
 }
 
-async fn a_workload_without_replicas_keeps_the_replica_count_of_its_last_autoscaler(cluster: Cluster) {
-    let env = Environment::start_sending(&cluster, "keep").await;
-    env.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
-    env.condition("HandedOver", "True").await;
-    let watch = env.watch().await.unwrap();
-    env.apply(&json!({})).await;
-    env.gone(ChildKind::Autoscaler).await;
-    env.reconcile_times(3).await;
-    assert_eq!(values(&watch).await, [4]);
-}
-
-async fn a_replica_count_that_the_workload_drops_stays_on_the_deployment(cluster: Cluster) {
-    let env = Environment::start_sending(&cluster, "dropped-replicas").await;
-    env.apply(&json!({"replicas": 4})).await;
-    env.condition("Ready", "True").await;
-    let watch = env.watch().await.unwrap();
-    env.apply(&json!({})).await;
-    eventually("the temporary manager to own the replica count", async || {
-        let deployment = env.child(ChildKind::Deployment).await.unwrap();
-        if entries_of(&deployment, "handover-to-hpa").len() == 1 { Ok(()) } else { Err(deployment.metadata) }
-    })
-    .await;
-    env.reconcile_times(3).await;
-    assert_eq!(values(&watch).await, [4]);
-}
-
 async fn a_deleted_deployment_is_created_again_with_its_last_replica_count(cluster: Cluster) {
     let env = Environment::start(&cluster, "deleted").await;
     env.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
@@ -121,19 +81,6 @@ async fn a_deleted_deployment_is_created_again_with_its_last_replica_count(clust
     env.event(&["Normal Created", "Deployment"]).await;
     env.condition("Ready", "True").await;
     assert_eq!(values(&watch).await, [4], "not spec.replicas of the Workload, which is 2");
-}
-
-async fn an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_autoscaler(cluster: Cluster) {
-    let env = Environment::start_sending(&cluster, "external").await;
-    env.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
-    env.condition("HandoverPending", "True").await;
-    let watch = env.watch().await.unwrap();
-    env.scale_as("keda", 7).await;
-    let handed_over = env.condition("HandedOver", "True").await;
-    assert!(handed_over.message.contains("keda (scale)"), "{}", handed_over.message);
-    env.reconcile_times(3).await;
-    assert_eq!(values(&watch).await, [3, 7]);
-    assert!(env.child(ChildKind::Autoscaler).await.is_none());
 }
 
 /// An autoscaler whose target is spelled like this.
@@ -149,8 +96,7 @@ async fn an_autoscaler_is_seen_however_its_target_is_spelled(cluster: Cluster) {
     env.condition("Ready", "True").await;
     let watch = env.watch().await.unwrap();
     let theirs = spelled("theirs", "apps/v1beta1", "deployment", json!({"minReplicas": 4, "maxReplicas": 8}));
-    let autoscalers = env.children(ChildKind::Autoscaler);
-    autoscalers.patch("theirs", &PatchParams::apply("user"), &Patch::Apply(&theirs)).await.unwrap();
+    env.apply_autoscaler(&theirs).await;
     let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(conflict.message.contains("theirs"), "{}", conflict.message);
     env.child_where("the autoscaler to scale", ChildKind::Deployment, |live| replicas(live) == 4).await;
@@ -166,13 +112,8 @@ async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
     let env = Environment::start(&cluster, "in-vain").await;
     env.apply(&json!({"replicas": 2, "autoscaling": {"external": {}}})).await;
     env.condition("HandoverPending", "True").await;
-    let autoscalers = env.children(ChildKind::Autoscaler);
-    let apply = async |autoscaler: Value| {
-        let name = autoscaler["metadata"]["name"].as_str().unwrap().to_owned();
-        autoscalers.patch(&name, &PatchParams::apply("user"), &Patch::Apply(&autoscaler)).await.unwrap();
-    };
     let limits = || json!({"minReplicas": 3, "maxReplicas": 8});
-    apply(spelled("old", "extensions/v1beta1", "Deployment", limits())).await;
+    env.apply_autoscaler(&spelled("old", "extensions/v1beta1", "Deployment", limits())).await;
     let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(
         conflict.message.contains("old to target the kind Deployment of apps/v1"),
@@ -180,7 +121,7 @@ async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
         conflict.message
     );
 
-    apply(spelled("old", "apps/v1", "Deployment", limits())).await;
+    env.apply_autoscaler(&spelled("old", "apps/v1", "Deployment", limits())).await;
     env.condition("HandedOver", "True").await;
     env.no_condition("AutoscalerConflict").await;
 
@@ -195,7 +136,7 @@ async fn an_autoscaler_that_scales_nothing_is_reported(cluster: Cluster) {
     });
     let deployments = env.children(ChildKind::Deployment);
     deployments.patch("overlapping", &PatchParams::apply("user"), &Patch::Apply(&overlapping)).await.unwrap();
-    apply(autoscaler("second", "overlapping", limits())).await;
+    env.apply_autoscaler(&autoscaler("second", "overlapping", limits())).await;
     let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(conflict.message.contains("ScalingActive of old"), "{}", conflict.message);
 }

@@ -3,7 +3,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::HandoverPhase;
-use baton_e2e::{Environment, environment::replicas, scenarios};
+use baton_e2e::{Environment, scenarios};
 use baton_testbed::Cluster;
 use kube::{
     ResourceExt,
@@ -18,7 +18,6 @@ scenarios! {
     keda_scales_to_zero_and_back_beside_its_autoscaler,
     an_autoscaler_that_zero_replicas_disable_is_reported_and_starts_when_a_user_scales,
     a_zero_that_the_spec_drops_does_not_disable_the_autoscaler,
-    from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_stays,
     a_suspended_workload_with_an_external_autoscaler_runs_nothing_and_resumes,
     an_autoscaler_that_targets_the_workload_is_reported_where_another_one_scales,
 }
@@ -158,25 +157,6 @@ async fn a_zero_that_the_spec_drops_does_not_disable_the_autoscaler(cluster: Clu
     env.apply(&json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 9}})).await;
     env.phase(HandoverPhase::HandoverPending, 3).await;
     assert_eq!(watch.history().await.unwrap().values(), [0, 3]);
-}
-
-async fn from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_stays(cluster: Cluster) {
-    let env = Environment::start(&cluster, "switched").await;
-    env.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 9}})).await;
-    env.phase(HandoverPhase::HandedOver, 5).await;
-    let watch = env.watch().await.unwrap();
-
-    env.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
-    env.gone(ChildKind::Autoscaler).await;
-    env.reconcile_times(2).await;
-    env.apply_autoscaler(&autoscaler("theirs", 6, 9)).await;
-    env.phase(HandoverPhase::HandedOver, 6).await;
-    env.delete_autoscaler("theirs").await;
-
-    env.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 7, "maxReplicas": 9}})).await;
-    env.phase(HandoverPhase::HandedOver, 7).await;
-    assert_eq!(watch.history().await.unwrap().values(), [5, 6, 7]);
-    assert_eq!(replicas(&env.child(ChildKind::Deployment).await.unwrap()), 7);
 }
 
 async fn a_suspended_workload_with_an_external_autoscaler_runs_nothing_and_resumes(cluster: Cluster) {

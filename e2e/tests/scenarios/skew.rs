@@ -8,17 +8,17 @@ use std::{
     time::Duration,
 };
 
+use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{Environment, Operator, OperatorOptions, web};
-use baton_testbed::{Action, Cluster, Namespace, Proxy, RequestInfo, eventually};
+use baton_e2e::{Environment, Operator, OperatorOptions, environment::replicas, web};
+use baton_testbed::{Action, Cluster, Proxy, RequestInfo, eventually};
 use k8s_openapi::{
-    api::{apps::v1::Deployment, core::v1::Service, events::v1::Event},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::Condition,
 };
 use kube::{
     Api, ResourceExt,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{Patch, PatchParams, PostParams},
     core::{ApiResource, DynamicObject},
     runtime::wait::await_condition,
 };
@@ -142,33 +142,30 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     let mark = cluster.audit().unwrap().mark().unwrap();
 
     skewed.make_older().await;
-    skewed.is_older().await;
+    skewed.is_unready("older than this operator").await;
     // The message names the missing field.
-    skewed.event("OutdatedCRD", ".spec.service").await;
+    skewed.env.event(&["OutdatedCRD", ".spec.service"]).await;
     assert_eq!(skewed.crd_usable().await, 0);
     let annotated = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
-    skewed.deployments.patch("web", &PatchParams::default(), &annotated).await.unwrap();
+    skewed
+        .env
+        .children(ChildKind::Deployment)
+        .patch("web", &PatchParams::default(), &annotated)
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let sent = cluster.audit().unwrap().by_since(skewed.operator.user(), mark).unwrap().writes();
+    let sent = cluster.audit().unwrap().by_since(skewed.env.operator().user(), mark).unwrap().writes();
     let written: Vec<_> = sent.iter().filter(|entry| entry.resource.as_deref() != Some("events")).collect();
     assert!(written.is_empty(), "{written:#?}");
 
     skewed.make_complete().await;
-    eventually("the operator to be ready", async || match skewed.operator.readiness().await {
-        Some((200, _)) => Ok(()),
-        other => Err(other),
-    })
-    .await;
+    is_ready(skewed.env.operator()).await;
     assert_eq!(skewed.crd_usable().await, 1);
     assert_eq!(skewed.objects().await, before, "the Workload's spec and the uid of its Service");
     skewed.scale(2).await;
-    eventually("the operator to continue", async || {
-        let spec = skewed.deployments.get("web").await.unwrap().spec.unwrap();
-        if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }
-    })
-    .await;
+    skewed.env.child_where("two replicas", ChildKind::Deployment, |live| replicas(live) == 2).await;
     assert_eq!(skewed.objects().await.1, before.1, "the Service is the same");
-    assert_eq!(skewed.events("OutdatedCRD").await.len(), 1);
+    assert_eq!(skewed.env.event_objects("OutdatedCRD").await.len(), 1);
 }
 
 /// A Workload that is written under an older CRD loses its Service for good. That isn't what its author wants: the Service stays,
@@ -179,13 +176,12 @@ pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster
     // The watch of Workloads goes on, as it may on a real control plane.
     skewed.replace(&skewed.older()).await;
     skewed.scale(2).await;
-    skewed.is_older().await;
-    skewed.operator.stop().await.unwrap();
-    let options = OperatorOptions { unready: true, ..skewed.options.clone() };
-    let operator = Operator::start(cluster, options).await.unwrap();
+    skewed.is_unready("older than this operator").await;
+    skewed.env.operator().stop().await.unwrap();
+    let operator = skewed.start_unready().await;
     skewed.make_complete().await;
     let is_reported = async || {
-        let workload = skewed.workloads.get("web").await.unwrap();
+        let workload = skewed.env.workload().await;
         assert!(workload.spec.service.is_none(), "the server has dropped it");
         let conditions = workload.status.unwrap_or_default().conditions;
         let is_lost = |one: &Condition| {
@@ -194,18 +190,18 @@ pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster
         if conditions.iter().any(is_lost) { Ok(()) } else { Err(conditions) }
     };
     eventually("the loss to be reported", is_reported).await;
-    skewed.event("SpecLost", "Apply the manifest again").await;
+    skewed.env.event(&["SpecLost", "Apply the manifest again"]).await;
     skewed.scale(3).await;
 
     operator.stop().await.unwrap();
-    let _operator = Operator::start(cluster, skewed.options.clone()).await.unwrap();
+    let _operator = skewed.env.start_operator(skewed.options.clone()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(skewed.objects().await.1, service, "the Service is the same");
     is_reported().await.unwrap();
 
     let again = Patch::Merge(json!({"spec": spec}));
-    skewed.workloads.patch("web", &PatchParams::default(), &again).await.unwrap();
-    skewed.is_applied().await;
+    skewed.env.workloads().patch("web", &PatchParams::default(), &again).await.unwrap();
+    skewed.env.condition("Applied", "True").await;
     assert_eq!(skewed.objects().await, (spec, service));
 }
 
@@ -262,18 +258,13 @@ pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) 
         let before = skewed.objects().await;
         is_failing.store(true, Ordering::Relaxed);
         skewed.make_older().await;
-        eventually("readiness to report it", async || match skewed.operator.readiness().await {
-            Some((503, body)) if body.contains("can't read the schema of Workloads") => Ok(()),
-            other => Err((code, other)),
-        })
-        .await;
+        skewed.is_unready("can't read the schema of Workloads").await;
         assert_eq!(skewed.crd_usable().await, 0, "{code}");
         assert_eq!(skewed.objects().await.1, before.1, "{code}: the Service is there");
 
         // The same at a start.
-        skewed.operator.stop().await.unwrap();
-        let options = OperatorOptions { unready: true, ..skewed.options.clone() };
-        let operator = Operator::start(cluster, options).await.unwrap();
+        skewed.env.operator().stop().await.unwrap();
+        let operator = skewed.start_unready().await;
         tokio::time::sleep(Duration::from_secs(15)).await;
         let (ready, body) = operator.readiness().await.unwrap();
         let logs = operator.logs();
@@ -282,29 +273,20 @@ pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) 
 
         skewed.make_complete().await;
         is_failing.store(false, Ordering::Relaxed);
-        eventually("the operator to be ready", async || match operator.readiness().await {
-            Some((200, _)) => Ok(()),
-            other => Err((code, other)),
-        })
-        .await;
+        is_ready(&operator).await;
         assert_eq!(skewed.objects().await, before, "{code}");
     }
 }
 
 /// A Workload with a Service, under a CRD that can lose `spec.service`.
 struct Older {
-    operator: Operator,
+    env: Environment,
     options: OperatorOptions,
-    workloads: Api<Workload>,
-    deployments: Api<Deployment>,
-    services: Api<Service>,
-    events: Api<Event>,
     crds: Api<CustomResourceDefinition>,
     complete: CustomResourceDefinition,
     /// Whether the next watch of Workloads can't be resumed. That is so on a real control plane after each change of the CRD.
     is_changed: Arc<AtomicBool>,
     _proxy: Proxy,
-    _namespace: Namespace,
 }
 
 impl Older {
@@ -313,7 +295,6 @@ impl Older {
         name: &str,
         rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,
     ) -> Self {
-        let client = cluster.admin().await.unwrap();
         let is_changed = Arc::new(AtomicBool::new(false));
         let changed = is_changed.clone();
         let rules = move |request: &RequestInfo| {
@@ -330,41 +311,23 @@ impl Older {
             by_way_of: Some(proxy.route()),
             ..OperatorOptions::default()
         };
-        let operator = Operator::start(cluster, options.clone()).await.unwrap();
-        let namespace = cluster.namespace(name).await.unwrap();
-        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let skewed = Self {
-            operator,
-            options,
-            workloads: Api::namespaced(client.clone(), namespace.name()),
-            deployments: Api::namespaced(client.clone(), namespace.name()),
-            services: Api::namespaced(client.clone(), namespace.name()),
-            events: Api::namespaced(client.clone(), namespace.name()),
-            complete: crds.get("workloads.baton.rs").await.unwrap(),
-            crds,
-            is_changed,
-            _proxy: proxy,
-            _namespace: namespace,
-        };
-        let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
-        let web = serde_json::from_value(web(&spec)).unwrap();
-        skewed.workloads.create(&PostParams::default(), &web).await.unwrap();
-        skewed.is_applied().await;
-        skewed
+        let env = Environment::start_with(cluster, name, options.clone()).await;
+        let crds: Api<CustomResourceDefinition> = Api::all(env.client.clone());
+        let complete = crds.get("workloads.baton.rs").await.unwrap();
+        let web = web(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}}));
+        env.workloads().create(&PostParams::default(), &serde_json::from_value(web).unwrap()).await.unwrap();
+        env.condition("Applied", "True").await;
+        Self { env, options, crds, complete, is_changed, _proxy: proxy }
     }
 
-    async fn is_applied(&self) {
-        eventually("the children to be applied", async || {
-            let conditions = self.workloads.get("web").await.unwrap().status.unwrap_or_default().conditions;
-            let is_so = |condition: &Condition| condition.type_ == "Applied" && condition.status == "True";
-            if conditions.iter().any(is_so) { Ok(()) } else { Err(conditions) }
-        })
-        .await;
+    /// Starts another operator, which may not be ready.
+    async fn start_unready(&self) -> Operator {
+        self.env.start_operator(OperatorOptions { unready: true, ..self.options.clone() }).await.unwrap()
     }
 
     async fn scale(&self, replicas: i32) {
         let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.workloads.patch("web", &PatchParams::default(), &edit).await.unwrap();
+        self.env.workloads().patch("web", &PatchParams::default(), &edit).await.unwrap();
     }
 
     /// The CRD without the Service, and without the rule about it.
@@ -391,10 +354,10 @@ impl Older {
         self.replace(&self.complete()).await;
     }
 
-    /// Waits until the operator knows that the CRD is older.
-    async fn is_older(&self) {
-        eventually("readiness to report it", async || match self.operator.readiness().await {
-            Some((503, body)) if body.contains("older than this operator") => Ok(()),
+    /// Waits until the operator reports with this text that it isn't ready.
+    async fn is_unready(&self, text: &str) {
+        eventually("readiness to report it", async || match self.env.operator().readiness().await {
+            Some((503, body)) if body.contains(text) => Ok(()),
             other => Err(other),
         })
         .await;
@@ -409,28 +372,20 @@ impl Older {
 
     /// The spec of the Workload, and the uid of its Service.
     async fn objects(&self) -> (Value, Option<String>) {
-        let workload = self.workloads.get("web").await.unwrap();
-        let service = self.services.get_opt("web").await.unwrap();
-        (serde_json::to_value(workload.spec).unwrap(), service.and_then(|service| service.uid()))
+        let service = self.env.child(ChildKind::Service).await;
+        (serde_json::to_value(self.env.workload().await.spec).unwrap(), service.and_then(|one| one.uid()))
     }
 
     async fn crd_usable(&self) -> u64 {
-        self.operator.metrics().await.unwrap().count("baton_crd_usable", &[])
+        self.env.operator().metrics().await.unwrap().count("baton_crd_usable", &[])
     }
+}
 
-    /// The notes of the Events with this reason.
-    async fn events(&self, reason: &str) -> Vec<String> {
-        let events = self.events.list(&ListParams::default()).await.unwrap().into_iter();
-        let events = events.filter(|event| event.reason.as_deref() == Some(reason));
-        events.map(|event| event.note.unwrap_or_default()).collect()
-    }
-
-    /// Waits for an Event with this reason and this text.
-    async fn event(&self, reason: &str, text: &str) {
-        eventually(&format!("the Event {reason}"), async || {
-            let notes = self.events(reason).await;
-            if notes.iter().any(|note| note.contains(text)) { Ok(()) } else { Err(notes) }
-        })
-        .await;
-    }
+/// Waits until an operator is ready.
+async fn is_ready(operator: &Operator) {
+    eventually("the operator to be ready", async || match operator.readiness().await {
+        Some((200, _)) => Ok(()),
+        other => Err(other),
+    })
+    .await;
 }

@@ -22,8 +22,6 @@ pub struct HandoverCase {
     pub steps: Vec<HandoverStep>,
     /// Each value of `spec.replicas` during the steps, beginning with the one before them.
     pub values: &'static [i32],
-    /// The lowest replica count that the old or the new owner asks for.
-    pub floor: i32,
     /// How many writes of the operator the handover needs at least, by its design.
     pub least_writes: usize,
 }
@@ -92,7 +90,6 @@ pub fn first_create() -> HandoverCase {
         before: vec![],
         steps: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
         values: &[2, 3],
-        floor: 2,
         // Create, hand over, release, the autoscaler; a status and an Event.
         least_writes: 6,
     }
@@ -104,7 +101,6 @@ pub fn switched_on() -> HandoverCase {
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
         steps: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
         values: &[2, 3],
-        floor: 2,
         // Hand over, release, the autoscaler; a status and an Event.
         least_writes: 5,
     }
@@ -116,7 +112,6 @@ pub fn switched_on_and_never_written() -> HandoverCase {
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
         steps: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
         values: &[2],
-        floor: 2,
         // Hand over, release, the autoscaler; a status.
         least_writes: 4,
     }
@@ -132,7 +127,6 @@ pub fn switched_off() -> HandoverCase {
         before: handed_over(),
         steps: vec![fixed(2), state(Fixed, 2, BATON, false)],
         values: &[3, 2],
-        floor: 2,
         // Delete the autoscaler, take back, release the scale entry, set; a status and an Event.
         least_writes: 6,
     }
@@ -144,7 +138,6 @@ pub fn switched_off_before_the_autoscaler_wrote() -> HandoverCase {
         before: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
         steps: vec![fixed(3), state(Fixed, 3, BATON, false)],
         values: &[2, 3],
-        floor: 2,
         // Delete the autoscaler, take back, release the temporary manager, set; a status.
         least_writes: 5,
     }
@@ -156,7 +149,6 @@ pub fn switched_off_without_replicas() -> HandoverCase {
         before: handed_over(),
         steps: vec![HandoverStep::Apply(json!({})), state(Unmanaged, 3, AUTOSCALER, false)],
         values: &[3],
-        floor: 3,
         // Delete the autoscaler; a status.
         least_writes: 2,
     }
@@ -168,7 +160,6 @@ pub fn replicas_dropped() -> HandoverCase {
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
         steps: vec![HandoverStep::Apply(json!({})), state(Unmanaged, 2, TEMPORARY, false)],
         values: &[2],
-        floor: 2,
         // Hand over, release; a status.
         least_writes: 3,
     }
@@ -188,7 +179,6 @@ pub fn suspended() -> HandoverCase {
         before: handed_over(),
         steps: suspend(),
         values: &[3, 0],
-        floor: 0,
         // Delete the autoscaler, take back, release the scale entry, set; a status and an Event.
         least_writes: 6,
     }
@@ -200,7 +190,6 @@ pub fn resumed() -> HandoverCase {
         before: handed_over().into_iter().chain(suspend()).collect(),
         steps: vec![autoscaled(2, 3), state(HandoverPending, 3, TEMPORARY, true)],
         values: &[0, 3],
-        floor: 0,
         // Set, hand over, release, the autoscaler; a status and an Event.
         least_writes: 6,
     }
@@ -217,7 +206,6 @@ pub fn own_to_external() -> HandoverCase {
             state(HandedOver, 4, EXTERNAL, false),
         ],
         values: &[3, 4],
-        floor: 3,
         // Delete the autoscaler; a status for each of the two owners.
         least_writes: 3,
     }
@@ -234,7 +222,6 @@ pub fn external_to_own() -> HandoverCase {
         ],
         steps: vec![autoscaled(2, 4), state(HandedOver, 4, AUTOSCALER, true)],
         values: &[3, 4],
-        floor: 3,
         // The autoscaler; a status for each of the two owners.
         least_writes: 3,
     }
@@ -272,7 +259,6 @@ pub fn adopted_from_client_side_apply() -> HandoverCase {
             state(HandedOver, 3, AUTOSCALER, true),
         ],
         values: &[2, 3],
-        floor: 2,
         // Migrate, take over, hand over, release, the autoscaler; a status.
         least_writes: 5,
     }
@@ -287,7 +273,6 @@ pub fn adopted_from_server_side_apply() -> HandoverCase {
             state(Fixed, 2, BATON, false),
         ],
         values: &[2],
-        floor: 2,
         // Migrate, take over; a status.
         least_writes: 3,
     }
@@ -306,7 +291,6 @@ pub fn adopted_with_its_autoscaler() -> HandoverCase {
             state(HandedOver, 3, AUTOSCALER, true),
         ],
         values: &[3],
-        floor: 3,
         // Migrate and take over each of the two; a status.
         least_writes: 5,
     }
@@ -330,7 +314,6 @@ pub fn there_and_back() -> HandoverCase {
             state(Fixed, 5, BATON, false),
         ],
         values: &[2, 3, 4, 5],
-        floor: 2,
         // Create; hand over, release, the autoscaler; its deletion; take back, release, set; some status.
         least_writes: 10,
     }
