@@ -1,14 +1,14 @@
-//! Turns autoscaling of Workloads on and off, and hands it to an autoscaler of another owner, at random and under a load that goes
-//! up and down. Kubernetes' real autoscaler runs. No replica count may ever be less than what was asked for.
+//! Plays a random plan on a real control plane: autoscaling of Workloads is turned on and off, and handed to an autoscaler of another
+//! owner, under a load that goes up and down. The replica count may never be less than what was asked for.
 //!
 //! `baton_e2e::soak` has the details.
 
-use std::{num::NonZeroU32, process::ExitCode};
-
-use baton_e2e::soak::{
-    run::{Effort, run},
-    table,
+use std::{
+    num::{NonZeroU8, NonZeroU32},
+    process::ExitCode,
 };
+
+use baton_e2e::soak::{Effort, run};
 use baton_testbed::{Cluster, ControlPlane, MetricsApi};
 use clap::Parser;
 
@@ -16,13 +16,13 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(bin_name = "cargo handover-soak")]
 struct Cli {
-    /// How many switches to make, of all Workloads together.
+    /// How many times to change a Workload, all of them together.
     #[arg(long, default_value = "300")]
     switches: NonZeroU32,
     /// How many Workloads to create.
     #[arg(long, default_value = "10")]
-    workloads: NonZeroU32,
-    /// The seed of all switches. If absent, a random one.
+    workloads: NonZeroU8,
+    /// The seed of all events. If absent, a random one.
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -34,15 +34,14 @@ async fn main() -> anyhow::Result<ExitCode> {
     let effort = Effort { switches: cli.switches.get(), workloads: cli.workloads.get(), seed };
     eprintln!("seed {seed}; starting a control plane");
     let cluster = Cluster::from(ControlPlane::options().start().await?);
-    let metrics = MetricsApi::of(&cluster).await;
+    let metrics = MetricsApi::start(cluster.real()).await?;
     let outcome = run(&cluster, &metrics, effort, |line| eprintln!("{line}")).await?;
-    if let Some(story) = &outcome.story {
-        println!("\n{story}");
-    }
-    print!("\n{}", table::text(effort, &outcome));
-    for violation in &outcome.judgement.violations {
-        println!("  {} at revision {}: {}", violation.workload, violation.revision, violation.what);
-    }
-    let kept = outcome.judgement.violations.is_empty();
-    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    print!("{}\n{}", outcome.story, outcome.table(effort));
+    Ok(match outcome.violation {
+        None => ExitCode::SUCCESS,
+        Some(violation) => {
+            println!("broken: {}: {}", violation.what, violation.how);
+            ExitCode::FAILURE
+        }
+    })
 }

@@ -43,5 +43,5 @@ pub use properties::Promise;
 pub(crate) use properties::{JudgedWrite, judge};
 pub(crate) use server::{JudgedReplicas, scaler_owns};
 pub use server::{ObjectId, RequestId};
-pub use state::{Action, Allowance, Broken, Budgets, Fate, OperatorState, State, UnderWay};
+pub use state::{Action, Allowance, Broken, Budgets, Delivery, OperatorState, State, UnderWay};
 pub use trace::Trace;

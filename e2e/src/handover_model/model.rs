@@ -9,7 +9,7 @@ use baton_controller::decide::{child::ChildKind, course::Read};
 use stateright::{Model, Property};
 
 use super::{
-    cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler},
+    cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler, Spec},
     configurations::{Configuration, Start},
     fault::Fault,
     occurrences::{Occurrence, Occurrences},
@@ -17,7 +17,7 @@ use super::{
     properties::{Promise, judge},
     rest::{self, Rest},
     server::{ObjectId, ROGUE, Server, ServerResponse, rogue},
-    state::{Action, Broken, Budgets, Fate, OperatorState, State, UnderWay},
+    state::{Action, Broken, Budgets, Delivery, OperatorState, State, UnderWay},
 };
 
 /// A configuration to explore, with an operator that may have a fault. Clones share their memory.
@@ -97,7 +97,7 @@ impl Model for Handover {
             }
             OperatorState::Pass(pass) => {
                 let pending = self.machinery().operator.pending(pass);
-                actions.extend(fates(pending, state).into_iter().map(Action::Request));
+                actions.extend(deliveries(pending, state).into_iter().map(Action::Request));
             }
         }
         actions.extend(state.late.map(|_| Action::Arrive));
@@ -135,26 +135,26 @@ impl Model for Handover {
 }
 
 /// What may happen to the next request of a pass.
-fn fates(pending: Pending, state: &State) -> Vec<Fate> {
+fn deliveries(pending: Pending, state: &State) -> Vec<Delivery> {
     let Budgets { losses, crashes, late, .. } = state.left;
-    let mut fates = vec![Fate::Responded];
+    let mut deliveries = vec![Delivery::Responded];
     if losses > 0 {
-        fates.push(Fate::Lost);
+        deliveries.push(Delivery::Lost);
     }
     if crashes > 0 {
-        fates.push(Fate::CrashBefore);
+        deliveries.push(Delivery::CrashBefore);
     }
-    let Pending::Write(_) = pending else { return fates };
+    let Pending::Write(_) = pending else { return deliveries };
     let may_be_late = late > 0 && state.late.is_none();
     if losses > 0 {
-        fates.push(Fate::ResponseLost);
-        fates.extend(may_be_late.then_some(Fate::Late));
+        deliveries.push(Delivery::ResponseLost);
+        deliveries.extend(may_be_late.then_some(Delivery::Late));
     }
     if crashes > 0 {
-        fates.push(Fate::CrashAfter);
-        fates.extend(may_be_late.then_some(Fate::CrashLate));
+        deliveries.push(Delivery::CrashAfter);
+        deliveries.extend(may_be_late.then_some(Delivery::CrashLate));
     }
-    fates
+    deliveries
 }
 
 impl Handover {
@@ -224,7 +224,7 @@ impl Machinery {
                     state.left.resyncs -= 1;
                 }
             }
-            Action::Request(fate) => self.request(state, fate),
+            Action::Request(delivery) => self.request(state, delivery),
             Action::Retry => state.operator = OperatorState::Idle(HeldBack::default()),
             Action::Arrive => {
                 if let Some(sent) = state.late.take() {
@@ -282,23 +282,23 @@ impl Machinery {
     }
 
     /// The next request of the operator's pass.
-    fn request(&mut self, state: &mut State, fate: Fate) {
+    fn request(&mut self, state: &mut State, delivery: Delivery) {
         let OperatorState::Pass(pass) = state.operator else { return };
         let pending = self.operator.pending(pass);
-        if fate.crashes() {
+        if delivery.crashes() {
             state.left.crashes -= 1;
-        } else if fate != Fate::Responded {
+        } else if delivery != Delivery::Responded {
             state.left.losses -= 1;
         }
-        let received = match (pending, fate) {
-            (Pending::Read(read), Fate::Responded) => {
+        let received = match (pending, delivery) {
+            (Pending::Read(read), Delivery::Responded) => {
                 let from = if self.operator.reads_from_cache() { state.cached } else { state.cluster };
                 if from.generation != state.cached.generation && read == Read::Workload {
                     self.occurrences.note(Occurrence::SawANewerSpec);
                 }
                 operator::PassStore::shown(read, &from)
             }
-            (Pending::Write(sent), Fate::Responded | Fate::ResponseLost | Fate::CrashAfter) => {
+            (Pending::Write(sent), Delivery::Responded | Delivery::ResponseLost | Delivery::CrashAfter) => {
                 let response = self.carry_out(state, sent);
                 match response {
                     ServerResponse::Stale { conflict: true } => self.occurrences.note(Occurrence::Conflict),
@@ -307,16 +307,16 @@ impl Machinery {
                     }
                     ServerResponse::Done(_) | ServerResponse::Refused => {}
                 }
-                if fate == Fate::Responded { Received::Written(response) } else { Received::Nothing }
+                if delivery == Delivery::Responded { Received::Written(response) } else { Received::Nothing }
             }
-            (Pending::Write(sent), Fate::Late | Fate::CrashLate) => {
+            (Pending::Write(sent), Delivery::Late | Delivery::CrashLate) => {
                 state.left.late -= 1;
                 state.late = Some(sent);
                 Received::Nothing
             }
             _ => Received::Nothing,
         };
-        if fate.crashes() {
+        if delivery.crashes() {
             state.operator = OperatorState::Idle(HeldBack::default());
             state.cached = state.cluster;
         } else {
@@ -384,7 +384,7 @@ impl Machinery {
         state.may_own |= sent.is_some_and(|sent| sent.creates);
         state.may_own &= after.replicas.owners.baton;
         let before = before.map(|before| before.replicas);
-        self.occurrences.moved(state.cluster.spec, before, after.replicas, sent.is_some());
+        self.occurrences.moved(state.cluster.spec == Spec::HandsOff, before, after.replicas, sent.is_some());
         // What was read before is outdated.
         state.under_way = UnderWay::default();
         overtake(state, ChildKind::Deployment);

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use baton_controller::decide::replicas::Replicas;
 use clap::ValueEnum;
 
-use super::{
-    cluster::Spec,
-    server::{is_owned, scaler_owns},
-};
+use super::server::{is_owned, scaler_owns};
 
 /// Something that should happen now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
@@ -80,6 +77,11 @@ impl Occurrences {
         self.0.get(&occurrence).copied().unwrap_or_default()
     }
 
+    /// All of them, with how often each happened.
+    pub fn iter(&self) -> impl Iterator<Item = (Occurrence, u64)> {
+        Occurrence::all().iter().map(|occurrence| (*occurrence, self.of(*occurrence)))
+    }
+
     /// Adds those of another exploration.
     pub fn add(&mut self, other: &Self) {
         for (occurrence, times) in &other.0 {
@@ -91,13 +93,19 @@ impl Occurrences {
         *self.0.entry(occurrence).or_default() += 1;
     }
 
-    /// Notes what a write to the Deployment did with its replica count.
-    pub(super) fn moved(&mut self, spec: Spec, before: Option<&Replicas>, after: &Replicas, by_baton: bool) {
+    /// Notes what a write to the Deployment did with its replica count. `hands_off` is whether the spec leaves it to others.
+    pub(crate) fn moved(
+        &mut self,
+        hands_off: bool,
+        before: Option<&Replicas>,
+        after: &Replicas,
+        by_baton: bool,
+    ) {
         let Some(before) = before else { return };
         let (was, is) = (&before.owners, &after.owners);
         let stays = before.count == after.count;
         let occurrence = match by_baton {
-            false if was.temporary && !is.temporary && !is.scale.is_empty() && spec != Spec::HandsOff => {
+            false if was.temporary && !is.temporary && !is.scale.is_empty() && !hands_off => {
                 Occurrence::HandedOver
             }
             false if !stays && !is_owned(after) => Occurrence::ResetByTheRogue,

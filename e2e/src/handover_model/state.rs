@@ -149,7 +149,7 @@ pub enum Action {
         for_real: bool,
     },
     /// The operator makes the next request of its pass.
-    Request(Fate),
+    Request(Delivery),
     /// The operator has waited long enough after a failure.
     Retry,
     /// A write arrives that its sender has given up.
@@ -174,7 +174,7 @@ pub enum Action {
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum Delivery {
     /// It is carried out, and the response arrives.
     Responded,
     /// It never arrives, and its sender gives up.
@@ -191,7 +191,7 @@ pub enum Fate {
     CrashLate,
 }
 
-impl Fate {
+impl Delivery {
     pub(super) fn crashes(self) -> bool {
         matches!(self, Self::CrashBefore | Self::CrashAfter | Self::CrashLate)
     }

@@ -12,7 +12,7 @@ use super::{
     model::{Handover, Machinery},
     operator::{Pending, Sent},
     properties::Promise,
-    state::{Action, Fate, OperatorState, State},
+    state::{Action, Delivery, OperatorState, State},
 };
 
 /// The actions, step by step.
@@ -60,7 +60,7 @@ impl Trace {
         const ENOUGH: usize = 30;
         for _ in 0..ENOUGH {
             let action = match state.operator {
-                OperatorState::Pass(_) => Action::Request(Fate::Responded),
+                OperatorState::Pass(_) => Action::Request(Delivery::Responded),
                 OperatorState::Idle(_) => {
                     state.cached = state.cluster;
                     Action::Begin { for_real: false }
@@ -125,7 +125,7 @@ fn describe(machinery: &Machinery, before: &State, action: Action, after: &State
             let seen = format!("{}; {number}, {owners}", asks(before.cached.spec));
             ("Baton", format!("begin a pass{why} (its caches: {seen})"))
         }
-        Action::Request(fate) => ("Baton", request(machinery, before, fate)),
+        Action::Request(delivery) => ("Baton", request(machinery, before, delivery)),
         Action::Retry => ("Baton", "retry after a failure".to_owned()),
         Action::Arrive => {
             let what = before.late.map(|sent| write_text(machinery, &sent)).unwrap_or_default();
@@ -156,7 +156,7 @@ fn news(machinery: &Machinery, part: Part, cached: &Cluster) -> String {
     }
 }
 
-fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
+fn request(machinery: &Machinery, before: &State, delivery: Delivery) -> String {
     let OperatorState::Pass(pass) = before.operator else { return String::new() };
     let what = match machinery.operator.pending(pass) {
         Pending::Read(Read::Workload) => "read the Workload".to_owned(),
@@ -165,14 +165,14 @@ fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
         Pending::Write(sent) => write_text(machinery, &sent),
         Pending::Done => String::new(),
     };
-    match fate {
-        Fate::Responded => what,
-        Fate::Lost => format!("{what}: never arrives"),
-        Fate::ResponseLost => format!("{what}: the response is lost"),
-        Fate::Late => format!("{what}: times out, still on its way"),
-        Fate::CrashBefore => format!("crash before this: {what}"),
-        Fate::CrashAfter => format!("{what}; and crash"),
-        Fate::CrashLate => format!("crash with this on its way: {what}"),
+    match delivery {
+        Delivery::Responded => what,
+        Delivery::Lost => format!("{what}: never arrives"),
+        Delivery::ResponseLost => format!("{what}: the response is lost"),
+        Delivery::Late => format!("{what}: times out, still on its way"),
+        Delivery::CrashBefore => format!("crash before this: {what}"),
+        Delivery::CrashAfter => format!("{what}; and crash"),
+        Delivery::CrashLate => format!("crash with this on its way: {what}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What happens to requests that arrive: the fates of writes, refusals, and the bugs of an operator with a fault.
+//! The delivery of requests that arrive: lost and late writes, refusals, and the bugs of an operator with a fault.
 
 use std::time::Duration;
 
@@ -13,21 +13,22 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    event::Aim,
+    cluster::SimulatedCluster,
     faulty::{self, About},
     judge::Author,
     network::{Item, NoResponse, Process, Reply, ResponseBody, Sent, ServerResponse, Ticket, What, is_write},
-    observer, people, rest,
-    world::World,
+    observer,
+    plan::Trigger,
+    requests, rest,
 };
-use crate::handover_model::{Fate, Fault, applied_deployment, hands_over};
+use crate::handover_model::{Delivery, Fault, applied_deployment, hands_over};
 
 /// The credentials of the operator's user, as in the manifests.
 const CREDENTIALS: &str = "Bearer system:serviceaccount:baton-system:baton";
 /// In how many milliseconds a write arrives that its sender has given up.
 const LATE: [u64; 4] = [5, 300, 4000, 31_000];
 
-impl World {
+impl SimulatedCluster {
     /// Delivers something.
     pub(super) async fn deliver(&mut self, ticket: &Ticket, item: Item) {
         match item.what {
@@ -53,35 +54,35 @@ impl World {
         let counts = is_write(&sent.request) && !path.contains("/events") && !path.contains("/leases");
         self.tally.requests += 1;
         self.tally.writes += u64::from(counts);
-        let fate = if counts { self.fate(&sent.request) } else { Fate::Responded };
-        lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {fate:?}"));
+        let delivery = if counts { self.delivery(&sent.request) } else { Delivery::Responded };
+        lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {delivery:?}"));
         if sent.reply.is_some() && self.refuses.0 > 0 && !path.contains("/leases") {
             self.refuses.0 -= 1;
             let response = refusal(self.refuses.1);
             self.respond(ticket, response, sent.reply);
             return;
         }
-        match fate {
-            Fate::Responded => {}
-            Fate::Lost => return lose(sent.reply),
-            Fate::CrashBefore => return self.kill(ticket.process.slot, false),
-            Fate::ResponseLost => {
+        match delivery {
+            Delivery::Responded => {}
+            Delivery::Lost => return lose(sent.reply),
+            Delivery::CrashBefore => return self.kill(ticket.process.operator, false),
+            Delivery::ResponseLost => {
                 let reply = sent.reply.take();
                 drop(self.serve(ticket.process, sent, reply.is_none()).await);
                 return lose(reply);
             }
-            Fate::CrashAfter => {
+            Delivery::CrashAfter => {
                 let is_late = sent.reply.is_none();
                 drop(self.serve(ticket.process, sent, is_late).await);
-                return self.kill(ticket.process.slot, false);
+                return self.kill(ticket.process.operator, false);
             }
-            Fate::Late | Fate::CrashLate => {
+            Delivery::Late | Delivery::CrashLate => {
                 let at = Instant::now() + Duration::from_millis(LATE[self.random.usize(..LATE.len())]);
                 lose(sent.reply.take());
                 let label = format!("late {}", ticket.label);
                 self.network.put_later(ticket.process, label, What::Request(Box::new(sent)), Some(at));
-                if fate == Fate::CrashLate {
-                    self.kill(ticket.process.slot, true);
+                if delivery == Delivery::CrashLate {
+                    self.kill(ticket.process.operator, true);
                 }
                 return;
             }
@@ -93,22 +94,22 @@ impl World {
         }
     }
 
-    fn fate(&mut self, request: &Request<Bytes>) -> Fate {
+    fn delivery(&mut self, request: &Request<Bytes>) -> Delivery {
         let write = faulty::read(request);
-        let is_aimed_at = |aim: &mut Aim| match aim {
-            Aim::After(0) => true,
-            Aim::After(left) => {
+        let is_triggered = |trigger: &mut Trigger| match trigger {
+            Trigger::After(0) => true,
+            Trigger::After(left) => {
                 *left -= 1;
                 false
             }
-            Aim::HandOver => write.as_ref().is_some_and(hands_over),
-            Aim::Creation => {
+            Trigger::HandOver => write.as_ref().is_some_and(hands_over),
+            Trigger::Creation => {
                 let applied = write.as_ref().and_then(applied_deployment);
                 applied.is_some_and(|body| body["metadata"].get("uid").is_none())
             }
         };
-        let met = self.fates.extract_if(.., |(aim, _)| is_aimed_at(aim));
-        met.last().map_or(Fate::Responded, |(_, fate)| fate)
+        let met = self.deliveries.extract_if(.., |(trigger, _)| is_triggered(trigger));
+        met.last().map_or(Delivery::Responded, |(_, delivery)| delivery)
     }
 
     fn respond(&self, ticket: &Ticket, response: ServerResponse, reply: Option<Reply>) {
@@ -152,7 +153,7 @@ impl World {
         let Some(faulty) = &mut self.faulty else { return Mistaken::Sends(vec![request], None) };
         let about = About::of(&request);
         let seen = match &about {
-            Some(about) if is_write(&request) => rest::seen(&self.admin, about.site).await.ok().flatten(),
+            Some(about) if is_write(&request) => rest::seen(&self.admin, about.workload).await.ok().flatten(),
             _ => None,
         };
         if let Some((status, body)) = faulty.response(process, &request, seen.as_ref()) {
@@ -167,7 +168,7 @@ impl World {
         let requests = faulty::mistaken(fault, &request, &seen).unwrap_or_else(|| vec![request]);
         let takes_over = requests.iter().any(faulty::takes_over);
         let postponed = match (&mut self.faulty, about) {
-            (Some(faulty), Some(about)) if takes_over => faulty.postponed.remove(&about.site),
+            (Some(faulty), Some(about)) if takes_over => faulty.postponed.remove(&about.workload),
             _ => None,
         };
         Mistaken::Sends(requests, postponed)
@@ -180,7 +181,7 @@ impl World {
         let mut dry = request.clone();
         *dry.uri_mut() = format!("{path}?{query}&dryRun=All").parse().ok()?;
         let tried: Value = self.admin.request(dry.map(|body| body.to_vec())).await.ok()?;
-        let live: Value = self.admin.request(people::get(path)).await.ok()?;
+        let live: Value = self.admin.request(requests::get(path)).await.ok()?;
         let values = |object: &Value| {
             let mut values = object.clone();
             values["metadata"]["managedFields"] = Value::Null;
@@ -251,11 +252,6 @@ fn refusal(code: u16) -> ServerResponse {
 /// What a write shows about what it was planned from.
 fn author(request: &Request<Bytes>, since: u64, is_late: bool) -> Author {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-    let tested = body.as_array().into_iter().flatten();
-    let tested = tested.filter(|operation| operation["path"] == "/metadata/resourceVersion");
-    let guards = tested.map(|operation| &operation["value"]).chain(body.pointer("/metadata/resourceVersion"));
-    let planned_from = guards.filter_map(Value::as_str).find_map(|version| version.parse().ok());
-    let creates = body.is_object() && body.pointer("/metadata/uid").is_none();
     let hands_over = faulty::read(request).as_ref().is_some_and(hands_over);
-    Author { since, planned_from, creates, hands_over, is_late }
+    Author { is_late, ..Author::of(&body, hands_over, since) }
 }

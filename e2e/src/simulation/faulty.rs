@@ -9,9 +9,9 @@ use http::{HeaderValue, Method, Request as HttpRequest, StatusCode, header::CONT
 use serde_json::{Value, json};
 
 use super::{
-    event::Site,
     network::{Process, WatchEvent},
-    people,
+    plan::WorkloadId,
+    requests,
 };
 use crate::handover_model::{Fault, Instead, applied_deployment, guarded_by, scaler_owns};
 
@@ -23,12 +23,12 @@ pub(super) struct Faulty {
     /// The object that each process was shown last, by its path.
     shown: BTreeMap<(Process, String), Value>,
     /// Deletions of autoscalers that wait until the replica count is taken over.
-    pub(super) postponed: BTreeMap<Site, HttpRequest<Bytes>>,
+    pub(super) postponed: BTreeMap<WorkloadId, HttpRequest<Bytes>>,
 }
 
 /// The child or the Workload that a request is about.
 pub(super) struct About {
-    pub(super) site: Site,
+    pub(super) workload: WorkloadId,
     pub(super) resource: String,
 }
 
@@ -36,7 +36,7 @@ impl About {
     pub(super) fn of(request: &HttpRequest<Bytes>) -> Option<Self> {
         let parts: Vec<&str> = request.uri().path().rsplit('/').collect();
         let [name, resource, namespace, "namespaces", ..] = parts[..] else { return None };
-        Some(Self { site: Site::of(namespace, name)?, resource: resource.to_owned() })
+        Some(Self { workload: WorkloadId::of(namespace, name)?, resource: resource.to_owned() })
     }
 
     fn child(&self) -> Option<ChildKind> {
@@ -86,8 +86,9 @@ impl Faulty {
             Some("DELETED") => true,
             _ => return Some(event.data.clone()),
         };
-        shown["object"] = self.shows(process, &event.resource, shown["object"].take(), gone)?;
-        Some((shown.to_string() + "\n").into())
+        let object = self.shows(process, &event.resource, shown["object"].take(), gone)?;
+        // The type comes first, as every API server writes it: the operator reads the object by its text.
+        Some(format!("{{\"type\":{},\"object\":{object}}}\n", shown["type"]).into())
     }
 
     /// A response as the operator sees it.
@@ -111,8 +112,8 @@ impl Faulty {
 
     fn is_postponed(&self, object: &Value) -> bool {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let site = Site::of(text("/metadata/namespace"), text("/metadata/name"));
-        site.is_some_and(|site| self.postponed.contains_key(&site))
+        let workload = WorkloadId::of(text("/metadata/namespace"), text("/metadata/name"));
+        workload.is_some_and(|workload| self.postponed.contains_key(&workload))
     }
 
     /// The response that the operator gets without sending the request.
@@ -132,18 +133,20 @@ impl Faulty {
         };
         let about = About::of(request);
         if *request.method() == Method::GET
-            && let Some(About { site, resource }) = &about
+            && let Some(About { workload, resource }) = &about
         {
-            if self.postponed.contains_key(site) && resource == "horizontalpodautoscalers" {
+            if self.postponed.contains_key(workload) && resource == "horizontalpodautoscalers" {
                 return Some(found(None));
             }
             if self.fault.reads_from_cache() {
-                let key = format!("{resource} {} {}", site.namespace(), site.name());
+                let key = format!("{resource} {} {}", workload.namespace(), workload.name());
                 let shown = self.shown.get(&(process, key)).cloned();
                 return Some(found(shown.map(|object| with_kind(object, resource))));
             }
         }
-        let lists = Site::ALL.into_iter().any(|site| path == people::path(site, "horizontalpodautoscalers"));
+        let lists = WorkloadId::SIMULATED
+            .into_iter()
+            .any(|workload| path == requests::collection(workload, "horizontalpodautoscalers"));
         if self.fault.reads_from_cache() && *request.method() == Method::GET && lists {
             let namespace = path.split('/').nth(5).unwrap_or_default();
             let begin = format!("horizontalpodautoscalers {namespace} ");
@@ -162,7 +165,7 @@ impl Faulty {
         if takes_back_first
             && let Some(about) = about.filter(|about| about.resource == "horizontalpodautoscalers")
         {
-            self.postponed.insert(about.site, request.clone());
+            self.postponed.insert(about.workload, request.clone());
             let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
             return Some((StatusCode::OK, done));
         }
@@ -232,8 +235,8 @@ pub(super) fn read(request: &HttpRequest<Bytes>) -> Option<Request> {
         }
         _ => return None,
     };
-    let namespace = Some(about.site.namespace().to_owned());
-    Some(Request { target: Target::new(child.api_resource(), namespace, about.site.name()), change })
+    let namespace = Some(about.workload.namespace().to_owned());
+    Some(Request { target: Target::new(child.api_resource(), namespace, about.workload.name()), change })
 }
 
 /// A request as HTTP.

@@ -25,14 +25,14 @@ use tokio::{
     time::Instant,
 };
 
-use super::event::Slot;
+use super::plan::OperatorId;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// One run of an operator's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Process {
-    pub(super) slot: Slot,
+    pub(super) operator: OperatorId,
     /// Incremented with each start.
     pub(super) start: u32,
 }
@@ -237,7 +237,7 @@ pub(super) fn is_write(request: &Request<Bytes>) -> bool {
 
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Process { slot, start } = self.process;
-        write!(f, "{}.{start} {}", slot.0, self.label)
+        let Process { operator, start } = self.process;
+        write!(f, "{}.{start} {}", operator.0, self.label)
     }
 }

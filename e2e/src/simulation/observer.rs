@@ -6,11 +6,11 @@ use futures::{FutureExt as _, StreamExt as _, stream::BoxStream};
 use kube::{Client, core::WatchEvent};
 use serde_json::Value;
 
-use super::{event::Site, people};
+use super::{plan::WorkloadId, requests};
 
 /// What is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Observed {
+pub(crate) enum Observed {
     Workload,
     Deployment,
     Autoscaler,
@@ -18,15 +18,15 @@ pub(super) enum Observed {
 
 /// A stored version of an object, or its deletion.
 #[derive(Clone, Debug)]
-pub(super) struct Version {
-    pub(super) revision: u64,
-    pub(super) what: Observed,
-    pub(super) object: Value,
-    pub(super) gone: bool,
+pub(crate) struct Version {
+    pub(crate) revision: u64,
+    pub(crate) what: Observed,
+    pub(crate) object: Value,
+    pub(crate) gone: bool,
 }
 
 /// Watches as an administrator. Only a restart of the server ends its connection.
-pub(super) struct Observer {
+pub(crate) struct Observer {
     admin: Client,
     watches: Vec<(Observed, BoxStream<'static, kube::Result<WatchEvent<Value>>>)>,
     /// The live objects, by their UID.
@@ -43,18 +43,18 @@ const PATHS: [(Observed, &str); 3] = [
 
 impl Observer {
     /// Starts to watch.
-    pub(super) async fn start(admin: Client) -> kube::Result<Self> {
+    pub(crate) async fn start(admin: Client) -> kube::Result<Self> {
         let mut observer = Self { admin, watches: Vec::new(), live: BTreeMap::new(), missed: Vec::new() };
         observer.begin().await?;
         Ok(observer)
     }
 
     /// Watches anew. The latest version of each object that was stored in between is [seen](Self::seen) next.
-    pub(super) async fn begin(&mut self) -> kube::Result<()> {
+    pub(crate) async fn begin(&mut self) -> kube::Result<()> {
         self.watches.clear();
         let mut before = std::mem::take(&mut self.live);
         for (what, path) in PATHS {
-            let list: Value = self.admin.request(people::get(path)).await?;
+            let list: Value = self.admin.request(requests::get(path)).await?;
             for object in list["items"].as_array().into_iter().flatten() {
                 let version =
                     Version { revision: revision(object), what, object: object.clone(), gone: false };
@@ -66,7 +66,7 @@ impl Observer {
             }
             let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
             let path = format!("{path}?watch=true&resourceVersion={version}&timeoutSeconds=10000000");
-            let events = self.admin.request_events::<Value>(people::get(path)).await?;
+            let events = self.admin.request_events::<Value>(requests::get(path)).await?;
             self.watches.push((what, events.boxed()));
         }
         self.missed.extend(before.into_values().map(|version| Version { gone: true, ..version }));
@@ -74,7 +74,7 @@ impl Observer {
     }
 
     /// What was stored since the last call, in the order of the versions.
-    pub(super) fn seen(&mut self) -> Vec<Version> {
+    pub(crate) fn seen(&mut self) -> Vec<Version> {
         let mut versions = std::mem::take(&mut self.missed);
         for (what, events) in &mut self.watches {
             while let Some(Some(Ok(event))) = events.next().now_or_never() {
@@ -99,12 +99,12 @@ impl Observer {
 
 impl Version {
     /// The Workload that it is, or is about.
-    pub(super) fn site(&self) -> Option<Site> {
+    pub(crate) fn workload(&self) -> Option<WorkloadId> {
         let name = match self.what {
             Observed::Autoscaler => self.object.pointer("/spec/scaleTargetRef/name")?,
             _ => self.object.pointer("/metadata/name")?,
         };
-        Site::of(self.object.pointer("/metadata/namespace")?.as_str()?, name.as_str()?)
+        WorkloadId::of(self.object.pointer("/metadata/namespace")?.as_str()?, name.as_str()?)
     }
 }
 
@@ -113,7 +113,7 @@ fn uid(object: &Value) -> &str {
 }
 
 /// The version of an object; 0 if it has none.
-pub(super) fn revision(object: &Value) -> u64 {
+pub(crate) fn revision(object: &Value) -> u64 {
     let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
     version.and_then(|version| version.parse().ok()).unwrap_or_default()
 }

@@ -12,12 +12,22 @@ use baton_controller::decide::{
 };
 use baton_controller::report;
 use baton_crd::{Mode, Workload};
-use baton_testbed::{AuditEntry, Error, Metrics, lock};
+use baton_testbed::{AuditEntry, Error, Metrics};
+use jiff::Timestamp;
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
-use super::{event::Site, judge::Violation, people, world::World};
+use super::{judge::Violation, plan::WorkloadId, requests, trace::Trace};
 use crate::installed::USER;
+
+/// A cluster that should be at rest.
+pub(crate) struct Resting<'a> {
+    pub(crate) admin: &'a Client,
+    pub(crate) now: Timestamp,
+    pub(crate) workloads: &'a [WorkloadId],
+    /// The metrics of the operators that run.
+    pub(crate) metrics: Vec<String>,
+}
 
 /// A broken promise, by its name.
 fn violation(what: &str, how: String) -> Violation {
@@ -25,21 +35,22 @@ fn violation(what: &str, how: String) -> Violation {
 }
 
 /// The first promise that is broken at rest.
-pub(super) async fn unrest(world: &World) -> Result<Option<Violation>, Error> {
-    for site in Site::ALL {
-        if let Some(found) = of_site(world, site).await? {
+pub(crate) async fn violation_at_rest(cluster: &Resting<'_>) -> Result<Option<Violation>, Error> {
+    for workload in cluster.workloads {
+        if let Some(found) = of_workload(cluster, *workload).await? {
             return Ok(Some(found));
         }
     }
-    of_metrics(world).await
+    of_metrics(cluster).await
 }
 
-async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> {
-    let Some(seen) = seen(&world.admin, site).await? else { return orphans(world, site).await };
+async fn of_workload(cluster: &Resting<'_>, workload: WorkloadId) -> Result<Option<Violation>, Error> {
+    let Some(seen) = seen(cluster.admin, workload).await? else { return orphans(cluster, workload).await };
     let status = seen.workload.status.clone().unwrap_or_default();
     let generation = seen.workload.metadata.generation;
     if status.observed_generation != generation {
-        let how = format!("{site}: the status is about {:?} of {generation:?}", status.observed_generation);
+        let how =
+            format!("{workload}: the status is about {:?} of {generation:?}", status.observed_generation);
         return Ok(Some(violation("the status is about the newest spec", how)));
     }
     if seen.workload.spec.mode != Mode::Enforce {
@@ -48,13 +59,14 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
     let planned = plan(&seen, &[].into()).map_err(Error::parse("a plan"))?;
     for step in &planned.steps {
         let request = step.request(&seen.workload).map_err(Error::parse("a step"))?;
-        let left = format!("{site}: {} the {}", step.describe(), step.child());
+        let left = format!("{workload}: {} the {}", step.describe(), step.child());
         let Change::Apply { body, manager, force } = &request.change else {
             return Ok(Some(violation("nothing is left to do", left)));
         };
         let live = seen.child(step.child());
-        let path = format!("{}/{}", people::path(site, &request.target.resource.plural), site.name());
-        let tried: Result<Value, _> = world.admin.request(people::tried(&path, manager, *force, body)).await;
+        let path = requests::object(workload, &request.target.resource.plural);
+        let tried: Result<Value, _> =
+            cluster.admin.request(requests::tried(&path, manager, *force, body)).await;
         let is_done = match (&tried, live) {
             (Ok(tried), Some(live)) => {
                 let live = live.as_json().ok();
@@ -71,19 +83,19 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
         }
     }
     if planned.then != Then::Rest {
-        return Ok(Some(violation("nothing is left to do", format!("{site}: another plan"))));
+        return Ok(Some(violation("nothing is left to do", format!("{workload}: another plan"))));
     }
     if let Some(how) = number(&seen) {
-        return Ok(Some(violation("the replica count has the right owner", format!("{site}: {how}"))));
+        return Ok(Some(violation("the replica count has the right owner", format!("{workload}: {how}"))));
     }
     // What isn't planned waits for something, such as an autoscaler for a Deployment that isn't the Workload's.
     let results = planned.steps.iter().map(|step| (step.child(), ChildResult::Applied)).collect();
     let pass = Pass { refused: planned.refused, results, ..Pass::unchanged(seen) };
-    let expected = report::status(&pass, &status, world.now());
+    let expected = report::status(&pass, &status, cluster.now);
     let [expected, reported] =
         [expected, status].map(|status| serde_json::to_value(status).unwrap_or_default());
     if expected != reported {
-        let how = format!("{site}:\n  should be {expected}\n  and is    {reported}");
+        let how = format!("{workload}:\n  should be {expected}\n  and is    {reported}");
         return Ok(Some(violation("the status is true", how)));
     }
     Ok(None)
@@ -126,12 +138,14 @@ fn number(seen: &Snapshot) -> Option<String> {
 }
 
 /// Leftover children of a Workload that is gone.
-async fn orphans(world: &World, site: Site) -> Result<Option<Violation>, Error> {
+async fn orphans(cluster: &Resting<'_>, workload: WorkloadId) -> Result<Option<Violation>, Error> {
     for child in ChildKind::ALL {
-        let Some(live) = object(&world.admin, site, &child.api_resource().plural).await else { continue };
+        let Some(live) = object(cluster.admin, workload, &child.api_resource().plural).await else {
+            continue;
+        };
         let live = LiveObject::from_json(live).map_err(Error::parse("a child"))?;
         if live.owner_references().iter().any(|owner| owner.kind == "Workload") {
-            let how = format!("{site}: the {child} still exists, and the Workload doesn't");
+            let how = format!("{workload}: the {child} still exists, and the Workload doesn't");
             return Ok(Some(violation("a deleted Workload has no leftovers", how)));
         }
     }
@@ -139,14 +153,13 @@ async fn orphans(world: &World, site: Site) -> Result<Option<Violation>, Error> 
 }
 
 /// What the metrics show of Workloads.
-async fn of_metrics(world: &World) -> Result<Option<Violation>, Error> {
+async fn of_metrics(cluster: &Resting<'_>) -> Result<Option<Violation>, Error> {
     let mut workloads = 0;
-    for site in Site::ALL {
-        workloads += u32::from(object(&world.admin, site, "workloads").await.is_some());
+    for workload in cluster.workloads {
+        workloads += u32::from(object(cluster.admin, *workload, "workloads").await.is_some());
     }
-    for operator in world.operators() {
-        let text = operator.view.metrics().map_err(Error::parse("metrics"))?;
-        let metrics = Metrics::parse(&text).map_err(Error::parse("metrics"))?;
+    for text in &cluster.metrics {
+        let metrics = Metrics::parse(text).map_err(Error::parse("metrics"))?;
         let counted = metrics.value("baton_handover_phase", &[]);
         let contested = metrics.value("baton_contested_children", &[]);
         if counted > f64::from(workloads) || contested > 0.0 {
@@ -158,22 +171,21 @@ async fn of_metrics(world: &World) -> Result<Option<Violation>, Error> {
     Ok(None)
 }
 
-async fn object(admin: &Client, site: Site, resource: &str) -> Option<Value> {
-    let path = format!("{}/{}", people::path(site, resource), site.name());
-    admin.request(people::get(path)).await.ok()
+async fn object(admin: &Client, workload: WorkloadId, resource: &str) -> Option<Value> {
+    admin.request(requests::get(requests::object(workload, resource))).await.ok()
 }
 
 /// A Workload and its children, as the server has them.
-pub(super) async fn seen(admin: &Client, site: Site) -> Result<Option<Snapshot>, Error> {
-    let Some(workload) = object(admin, site, "workloads").await else { return Ok(None) };
+pub(super) async fn seen(admin: &Client, id: WorkloadId) -> Result<Option<Snapshot>, Error> {
+    let Some(workload) = object(admin, id, "workloads").await else { return Ok(None) };
     let workload: Workload = serde_json::from_value(workload).map_err(Error::parse("a Workload"))?;
     let mut children = BTreeMap::new();
     for child in ChildKind::ALL {
-        if let Some(live) = object(admin, site, &child.api_resource().plural).await {
+        if let Some(live) = object(admin, id, &child.api_resource().plural).await {
             children.insert(child, LiveObject::from_json(live).map_err(Error::parse("a child"))?);
         }
     }
-    let all = people::get(people::path(site, "horizontalpodautoscalers"));
+    let all = requests::get(requests::collection(id, "horizontalpodautoscalers"));
     let all: Value = admin.request(all).await.map_err(Error::api("list autoscalers"))?;
     let target = ScaleTarget::of(&workload);
     let all = all["items"].as_array().into_iter().flatten();
@@ -184,8 +196,7 @@ pub(super) async fn seen(admin: &Client, site: Site) -> Result<Option<Snapshot>,
 }
 
 /// What operators wrote since a mark in the trace, though everything was at rest.
-pub(super) fn writes(world: &World, mark: usize, resyncs: bool) -> Option<Violation> {
-    let trace = lock(&world.trace);
+pub(super) fn writes(trace: &Trace, mark: usize, resyncs: bool) -> Option<Violation> {
     let requests = trace.lines()[mark..].iter().filter(|line| line.starts_with('{'));
     let requests = requests.filter(|line| line.contains(USER));
     let requests = requests.filter_map(|line| serde_json::from_str::<AuditEntry>(line).ok());

@@ -5,11 +5,13 @@ use std::time::Duration;
 use baton_testbed::{Error, lock};
 
 use super::{
-    event::{Event, Plan, Site},
+    cluster::SimulatedCluster,
+    events::{DELETE, Made},
     judge::Violation,
-    origin, rest,
+    origin,
+    plan::{Event, Plan, WorkloadId},
+    rest::{self, Resting},
     tally::Tally,
-    world::World,
 };
 use crate::{handover_model::Fault, servers};
 
@@ -48,79 +50,74 @@ pub fn run(plan: &Plan, fault: Option<Fault>) -> Result<Outcome, Error> {
     origin::install();
     fastrand::seed(plan.seed);
     servers::paused(async {
-        let mut world = World::new(plan, fault).await?;
-        let found = play(&mut world, plan).await?;
+        let mut cluster = SimulatedCluster::new(plan, fault).await?;
+        let found = play(&mut cluster, plan).await?;
         // An operator with a fault doesn't receive what it predicts.
-        let violation = found.or_else(|| predicted_wrongly(&world.log()).filter(|_| fault.is_none()));
+        let violation = found.or_else(|| predicted_wrongly(&cluster.log()).filter(|_| fault.is_none()));
         let (digest, story) = {
-            let trace = lock(&world.trace);
-            let story = violation.as_ref().map(|_| story(trace.lines(), &world.log()));
+            let trace = lock(&cluster.trace);
+            let story = violation.as_ref().map(|_| story(trace.lines(), &cluster.log()));
             (trace.digest(), story.unwrap_or_default())
         };
-        Ok(Outcome { violation, tally: world.tally.clone(), digest, story })
+        Ok(Outcome { violation, tally: cluster.tally.clone(), digest, story })
     })
 }
 
-async fn play(world: &mut World, plan: &Plan) -> Result<Option<Violation>, Error> {
-    world.pass(Duration::from_secs(2)).await?;
-    for step in &plan.steps {
-        world.happen(&step.event).await?;
-        world.pass(step.pause).await?;
+async fn play(cluster: &mut SimulatedCluster, plan: &Plan) -> Result<Option<Violation>, Error> {
+    cluster.pass(Duration::from_secs(2)).await?;
+    for timed in &plan.events {
+        cluster.happen(&timed.event).await;
+        cluster.pass(timed.pause).await?;
     }
-    world.calm();
-    let contends = |event: &Event| {
-        use Event::{Contention, Edit, Remove, Rogue, Scale, ScaleWorkload, TheirScale, Visit};
-        matches!(
-            event,
-            Edit(..)
-                | Contention(..)
-                | Remove(..)
-                | Rogue(..)
-                | Scale(..)
-                | ScaleWorkload(..)
-                | TheirScale(..)
-                | Visit(..)
-        )
-    };
-    let contended = plan.steps.iter().any(|step| contends(&step.event));
-    world.pass(BACKED_OFF).await?;
-    let mut broken = at_rest(world).await?;
+    cluster.calm();
+    let contended = plan.events.iter().any(|timed| timed.event.kind.contends);
+    cluster.pass(BACKED_OFF).await?;
+    let mut broken = at_rest(cluster).await?;
     if broken.is_some() && contended {
-        world.pass(CALMED).await?;
-        broken = at_rest(world).await?;
+        cluster.pass(CALMED).await?;
+        broken = at_rest(cluster).await?;
     }
     if broken.is_some() {
         return Ok(broken);
     }
-    let mark = lock(&world.trace).mark();
-    world.pass(plan.quiet).await?;
-    if let Some(broken) = at_rest(world).await? {
+    let mark = lock(&cluster.trace).mark();
+    cluster.pass(plan.quiet).await?;
+    if let Some(broken) = at_rest(cluster).await? {
         return Ok(Some(broken));
     }
-    if let Some(broken) = rest::writes(world, mark, plan.quiet > RESYNC) {
+    if let Some(broken) = rest::writes(&lock(&cluster.trace), mark, plan.quiet > RESYNC) {
         return Ok(Some(broken));
     }
-    for site in Site::ALL {
-        world.happen(&Event::Delete(site)).await?;
+    for workload in WorkloadId::SIMULATED {
+        cluster.happen(&Event::of(DELETE, Made::deleted(workload))).await;
     }
-    world.pass(COLLECTED).await?;
-    at_rest(world).await
+    cluster.pass(COLLECTED).await?;
+    at_rest(cluster).await
 }
 
-async fn at_rest(world: &World) -> Result<Option<Violation>, Error> {
-    if let Some(broken) = &world.violation {
+async fn at_rest(cluster: &SimulatedCluster) -> Result<Option<Violation>, Error> {
+    if let Some(broken) = &cluster.violation {
         return Ok(Some(broken.clone()));
     }
-    rest::unrest(world).await
+    let metrics =
+        cluster.operators().map(|operator| operator.view.metrics().map_err(Error::parse("metrics")));
+    rest::violation_at_rest(&Resting {
+        admin: &cluster.admin,
+        now: cluster.now(),
+        workloads: &WorkloadId::SIMULATED,
+        metrics: metrics.collect::<Result<_, _>>()?,
+    })
+    .await
 }
 
-fn predicted_wrongly(log: &str) -> Option<Violation> {
+/// The first wrong prediction in an operator's log.
+pub(crate) fn predicted_wrongly(log: &str) -> Option<Violation> {
     let line = log.lines().find(|line| line.contains("prediction mismatch"))?;
     Some(Violation { what: "predictions are right".to_owned(), how: line.to_owned() })
 }
 
-/// The end of what happened.
-fn story(trace: &[String], log: &str) -> String {
+/// The end of what happened, for people.
+pub(crate) fn story(trace: &[String], log: &str) -> String {
     let mut text = "what happened last:\n".to_owned();
     for line in &trace[trace.len().saturating_sub(SHOWN)..] {
         text.push_str("  ");

@@ -11,7 +11,8 @@ use clap::ValueEnum as _;
 
 use super::{
     choice,
-    event::{Event, Plan},
+    events::EVENTS,
+    plan::Plan,
     run::{Outcome, run},
     shrink::shrink,
     tally::Tally,
@@ -143,13 +144,13 @@ impl Series {
         )
     }
 
-    /// The result as a table for people.
+    /// The result as a table for requests.
     pub fn table(&self) -> String {
         let Self { runs, tally, digest, took, failures } = self;
         let mut text = String::new();
         let mut row = |what: &str, value: String| {
             // Writing to a string can't fail.
-            let _ = writeln!(text, "{what:<42}{value:>14}");
+            let _ = writeln!(text, "{what:<54}{value:>14}");
         };
         row("runs", runs.to_string());
         row("runs that broke a promise", failures.len().to_string());
@@ -159,11 +160,10 @@ impl Series {
         row("starts of operators", tally.starts.to_string());
         row("requests of operators", tally.requests.to_string());
         row("writes among them", tally.writes.to_string());
-        row("stored versions that were judged", tally.versions.to_string());
-        row("replica counts that Baton changed", tally.changes.to_string());
+        tally.judged.rows().into_iter().for_each(|(what, value)| row(what, value));
         row("digest", format!("{digest:016x}"));
         row("events", tally.events.values().sum::<u64>().to_string());
-        for name in Event::NAMES {
+        for name in EVENTS.iter().map(|kind| kind.name) {
             let times = tally.events.get(name).copied().unwrap_or_default();
             row(&format!("  {name}"), if times == 0 { "never".to_owned() } else { times.to_string() });
         }
@@ -171,7 +171,7 @@ impl Series {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
+#[expect(clippy::cast_precision_loss, reason = "for requests")]
 fn speed(runs: u64, took: Duration) -> f64 {
     runs as f64 / took.as_secs_f64().max(f64::EPSILON)
 }

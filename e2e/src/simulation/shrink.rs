@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    event::{Event, Plan, Spec, Step},
+    plan::{Plan, TimedEvent},
     run::Outcome,
 };
 
@@ -34,22 +34,22 @@ pub fn shrink(
     };
     loop {
         let before = smallest.0.clone();
-        let mut size = smallest.0.steps.len().div_ceil(2);
+        let mut size = smallest.0.events.len().div_ceil(2);
         while size > 0 {
             let mut from = 0;
-            while from < smallest.0.steps.len() {
+            while from < smallest.0.events.len() {
                 let mut smaller = smallest.0.clone();
-                smaller.steps.drain(from..(from + size).min(smaller.steps.len()));
+                smaller.events.drain(from..(from + size).min(smaller.events.len()));
                 if !attempt(&mut smallest, smaller) {
                     from += size;
                 }
             }
             size /= 2;
         }
-        for at in 0..smallest.0.steps.len() {
-            while simpler(&smallest.0.steps[at]).into_iter().any(|step| {
+        for at in 0..smallest.0.events.len() {
+            while simpler(&smallest.0.events[at]).into_iter().any(|timed| {
                 let mut smaller = smallest.0.clone();
-                smaller.steps[at] = step;
+                smaller.events[at] = timed;
                 attempt(&mut smallest, smaller)
             }) {}
         }
@@ -64,23 +64,12 @@ pub fn shrink(
     }
 }
 
-/// Simpler replacements of a step.
-fn simpler(step: &Step) -> Vec<Step> {
-    let pauses = [Duration::ZERO, Duration::from_secs(5), step.pause / 2];
-    let pauses = pauses.into_iter().filter(|pause| *pause < step.pause);
-    let mut all: Vec<Step> = pauses.map(|pause| Step { pause, ..step.clone() }).collect();
-    if let Event::Apply(site, spec) = step.event {
-        let specs = [
-            Spec { service: false, ..spec },
-            Spec { budget: false, ..spec },
-            Spec { adopts: false, ..spec },
-            Spec { suspended: false, ..spec },
-            Spec { image: 1, ..spec },
-        ];
-        let event = |spec| Step { event: Event::Apply(site, spec), ..step.clone() };
-        all.extend(specs.into_iter().filter(|simpler| *simpler != spec).map(event));
-    }
-    all
+/// Simpler replacements of an event and its pause.
+fn simpler(timed: &TimedEvent) -> Vec<TimedEvent> {
+    let pauses = [Duration::ZERO, Duration::from_secs(5), timed.pause / 2];
+    let pauses = pauses.into_iter().filter(|pause| *pause < timed.pause);
+    let events = timed.event.simpler().into_iter().map(|event| TimedEvent { event, ..timed.clone() });
+    pauses.map(|pause| TimedEvent { pause, ..timed.clone() }).chain(events).collect()
 }
 
 #[cfg(test)]
@@ -89,21 +78,21 @@ mod tests {
     use crate::simulation::{Tally, Violation, choice};
 
     #[test]
-    fn shrinking_keeps_only_the_steps_that_break_the_promise() {
+    fn shrinking_keeps_only_the_events_that_break_the_promise() {
         let plan = (0..500).map(choice::plan).find(|plan| {
-            let crashes = plan.steps.iter().filter(|step| matches!(step.event, Event::Crash(_)));
+            let crashes = plan.events.iter().filter(|timed| timed.event.kind.name == "crash");
             crashes.count() == 2
         });
         let violation = Violation { what: "no operator crashes twice".to_owned(), how: String::new() };
         let outcome =
             Outcome { violation: Some(violation), tally: Tally::default(), digest: 0, story: String::new() };
         let try_out = |plan: &Plan| {
-            let crashes = plan.steps.iter().filter(|step| matches!(step.event, Event::Crash(_)));
+            let crashes = plan.events.iter().filter(|timed| timed.event.kind.name == "crash");
             let violation = (crashes.count() == 2).then(|| outcome.violation.clone()).flatten();
             Some(Outcome { violation, ..outcome.clone() })
         };
         let (smallest, _) = shrink(plan.unwrap(), outcome.clone(), try_out);
-        assert_eq!(smallest.steps.len(), 2, "{smallest}");
-        assert!(smallest.steps.iter().all(|step| step.pause == Duration::ZERO), "{smallest}");
+        assert_eq!(smallest.events.len(), 2, "{smallest}");
+        assert!(smallest.events.iter().all(|timed| timed.pause == Duration::ZERO), "{smallest}");
     }
 }

@@ -1,4 +1,4 @@
-//! All that happened in a run, for people, and as a digest by which two runs are compared.
+//! All that happened in a run, for requests, and as a digest by which two runs are compared.
 
 use std::{
     hash::{DefaultHasher, Hasher as _},

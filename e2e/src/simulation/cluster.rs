@@ -14,21 +14,20 @@ use kube::Client;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
-    event::{Aim, Event, Plan, Site, Slot},
     faulty::Faulty,
     judge::{Author, Judge, Violation},
     network::{Network, Process, Ticket, What},
     observer::Observer,
     origin::{INSTALLED, START},
-    people,
+    plan::{Effect, Event, OperatorId, PER_POD, Plan, Trigger, WorkloadId},
+    requests,
     tally::Tally,
     trace::Trace,
 };
 use crate::{
-    handover_model::{Fate, Fault},
+    handover_model::{Delivery, Fault},
     logs::Log,
     operator::in_process::InProcess,
-    soak::choice::PER_POD,
 };
 
 /// A fifth of the usual renewals.
@@ -46,7 +45,7 @@ const RESTART: Duration = Duration::from_secs(2);
 const MOST: u64 = 3_000;
 
 /// The cluster.
-pub(super) struct World {
+pub(crate) struct SimulatedCluster {
     server: ApiServer,
     pub(super) admin: Client,
     pub(super) began: Instant,
@@ -55,14 +54,16 @@ pub(super) struct World {
     pub(super) judge: Judge,
     pub(super) random: fastrand::Rng,
     elected: bool,
-    slots: Vec<Place>,
+    hosts: Vec<Host>,
     /// The log of each process, in the order of their starts.
     logs: Vec<Log>,
     lags: Vec<(&'static str, Instant)>,
-    pub(super) fates: Vec<(Aim, Fate)>,
+    pub(super) deliveries: Vec<(Trigger, Delivery)>,
     /// How many requests are refused, and with which status code.
     pub(super) refuses: (u8, u16),
-    contentions: Vec<Contention>,
+    pub(super) contentions: Vec<Contention>,
+    /// The server restarts next, with its history if true.
+    pub(super) restarts: Option<bool>,
     pub(super) trace: Arc<Mutex<Trace>>,
     pub(super) violation: Option<Violation>,
     pub(super) faulty: Option<Faulty>,
@@ -70,23 +71,31 @@ pub(super) struct World {
 }
 
 /// Where an operator runs.
-struct Place {
-    slot: Slot,
+pub(super) struct Host {
+    operator: OperatorId,
     running: Option<(Process, InProcess)>,
     starts_at: Instant,
-    skew: SignedDuration,
+    /// The deviation of its clock, for the next process.
+    pub(super) skew: SignedDuration,
     cut_off_until: Instant,
 }
 
 /// A manager that applies the same again and again.
-struct Contention {
-    site: Site,
+pub(super) struct Contention {
+    workload: WorkloadId,
     every: Duration,
     left: u8,
     next: Instant,
 }
 
-impl World {
+impl Contention {
+    /// From now on, so many times.
+    pub(super) fn new(workload: WorkloadId, every: Duration, times: u8) -> Self {
+        Self { workload, every, left: times, next: Instant::now() }
+    }
+}
+
+impl SimulatedCluster {
     /// A cluster in which only Baton is installed.
     pub(super) async fn new(plan: &Plan, fault: Option<Fault>) -> Result<Self, Error> {
         let began = Instant::now();
@@ -100,9 +109,9 @@ impl World {
         let server = started.map_err(Error::parse("how a simulated server starts"))?;
         let admin = server.client();
         let observer = Observer::start(admin.clone()).await.map_err(Error::api("watch all"))?;
-        let slots = if plan.elected { 0..2 } else { 0..1 };
-        let place = |slot| Place {
-            slot: Slot(slot),
+        let operators = if plan.elected { 0..2 } else { 0..1 };
+        let host = |number| Host {
+            operator: OperatorId(number),
             running: None,
             starts_at: began,
             skew: SignedDuration::ZERO,
@@ -117,12 +126,13 @@ impl World {
             judge: Judge::default(),
             random: fastrand::Rng::with_seed(plan.seed),
             elected: plan.elected,
-            slots: slots.map(place).collect(),
+            hosts: operators.map(host).collect(),
             logs: Vec::new(),
             lags: Vec::new(),
-            fates: Vec::new(),
+            deliveries: Vec::new(),
             refuses: (0, 0),
             contentions: Vec::new(),
+            restarts: None,
             trace,
             violation: None,
             faulty: fault.map(Faulty::new),
@@ -140,70 +150,40 @@ impl World {
     }
 
     /// Makes an event happen.
-    pub(super) async fn happen(&mut self, event: &Event) -> Result<(), Error> {
+    pub(super) async fn happen(&mut self, event: &Event) {
         lock(&self.trace).note(self.began.elapsed(), &format!("-- {event}"));
-        *self.tally.events.entry(event.name()).or_default() += 1;
-        if let Event::Visit(site, number) = *event {
-            for number in [Some(number), None] {
-                let request = people::request(&Event::Rogue(site, number));
-                self.ask(request.expect("a rogue sends a request")).await;
-            }
-            return Ok(());
-        }
-        if let Some(request) = people::request(event) {
-            self.ask(request).await;
-            return Ok(());
-        }
-        let now = Instant::now();
-        match *event {
-            Event::Load(site, pods) => {
+        *self.tally.events.entry(event.kind.name).or_default() += 1;
+        match &event.effect {
+            Effect::Load(workload, pods) => {
                 let load = Load::Millicores(pods * PER_POD);
-                self.server.set_load(site.namespace(), "Deployment", site.name(), load);
+                self.server.set_load(workload.namespace(), "Deployment", &workload.name(), load);
             }
-            Event::Contention(site, every, left) => {
-                self.contentions.push(Contention { site, every, left, next: now });
+            Effect::Disturb(act) => act(self),
+            Effect::Apply(..) | Effect::Requests(_) => {
+                for request in event.effect.requests() {
+                    self.ask(request).await;
+                }
             }
-            Event::Crash(slot) => {
-                let keeps_requests = self.random.bool();
-                self.kill(slot, keeps_requests);
-            }
-            Event::Stop(slot) => self.running(slot).into_iter().for_each(|(_, it)| it.control.stop()),
-            Event::ReconcileAll(slot) => {
-                self.running(slot).into_iter().for_each(|(_, it)| it.control.reconcile_all());
-            }
-            Event::Skew(slot, seconds) => {
-                self.place(slot)
-                    .into_iter()
-                    .for_each(|place| place.skew = SignedDuration::from_secs(seconds));
-            }
-            Event::Fate(aim, fate) => self.fates.push((aim, fate)),
-            Event::Refuse(times, code) => self.refuses = (times, code),
-            Event::Lag(what, time) => self.lags.push((what, now + time)),
-            Event::Partition(slot, time) => {
-                self.place(slot).into_iter().for_each(|place| place.cut_off_until = now + time);
-            }
-            Event::Restart(keeps_history) => {
-                self.observe(None);
-                self.server.restart(keeps_history);
-                self.observer.begin().await.map_err(Error::api("watch again"))?;
-            }
-            _ => {}
         }
-        Ok(())
     }
 
     /// Ends all disturbances.
     pub(super) fn calm(&mut self) {
-        self.fates.clear();
+        self.deliveries.clear();
         self.refuses = (0, 0);
         self.lags.clear();
         self.contentions.clear();
         let now = Instant::now();
-        self.slots.iter_mut().for_each(|place| place.cut_off_until = now);
+        self.hosts.iter_mut().for_each(|host| host.cut_off_until = now);
     }
 
     /// Lets this much time pass. Ends early when a promise is broken.
     pub(super) async fn pass(&mut self, time: Duration) -> Result<(), Error> {
+        if let Some(keeps_history) = self.restarts.take() {
+            self.observe(None);
+            self.server.restart(keeps_history);
+            self.observer.begin().await.map_err(Error::api("watch again"))?;
+        }
         let until = Instant::now() + time;
         while self.violation.is_none() {
             self.observe(None);
@@ -239,14 +219,14 @@ impl World {
             }
         }
         self.tally.simulated = self.began.elapsed();
-        (self.tally.versions, self.tally.changes) = (self.judge.versions, self.judge.changes);
+        self.tally.judged = self.judge.judged.clone();
         Ok(())
     }
 
     /// What may be delivered now, and when more may be.
     fn ready(&self) -> (Vec<Ticket>, Option<Instant>) {
         self.network.ready(|ticket, item| {
-            let cut_off = self.slots.iter().find(|place| place.slot == ticket.process.slot);
+            let host = self.hosts.iter().find(|host| host.operator == ticket.process.operator);
             let lag = match &item.what {
                 What::Event(event) => self
                     .lags
@@ -256,67 +236,80 @@ impl World {
                     .max(),
                 _ => None,
             };
-            cut_off.map(|place| place.cut_off_until).max(lag)
+            host.map(|host| host.cut_off_until).max(lag)
         })
     }
 
-    fn place(&mut self, slot: Slot) -> Option<&mut Place> {
-        self.slots.iter_mut().find(|place| place.slot == slot)
+    pub(super) fn host(&mut self, operator: OperatorId) -> Option<&mut Host> {
+        self.hosts.iter_mut().find(|host| host.operator == operator)
     }
 
-    fn running(&self, slot: Slot) -> Option<&(Process, InProcess)> {
-        self.slots.iter().find(|place| place.slot == slot)?.running.as_ref()
+    /// The process of an operator, if it runs.
+    pub(super) fn running(&self, operator: OperatorId) -> Option<&InProcess> {
+        let host = self.hosts.iter().find(|host| host.operator == operator)?;
+        host.running.as_ref().map(|(_, running)| running)
     }
 
     /// The operators that run.
     pub(super) fn operators(&self) -> impl Iterator<Item = &InProcess> {
-        self.slots.iter().filter_map(|place| Some(&place.running.as_ref()?.1))
+        self.hosts.iter().filter_map(|host| Some(&host.running.as_ref()?.1))
+    }
+
+    /// Cuts an operator off for so long. What was sent arrives afterwards.
+    pub(super) fn cut_off(&mut self, operator: OperatorId, time: Duration) {
+        let until = Instant::now() + time;
+        self.host(operator).into_iter().for_each(|host| host.cut_off_until = until);
+    }
+
+    /// Delays the events of watches of a resource for so long.
+    pub(super) fn delay_watches(&mut self, resource: &'static str, time: Duration) {
+        self.lags.push((resource, Instant::now() + time));
     }
 
     /// Restarts the operators that have ended, after a while.
     fn keep_running(&mut self) -> Result<(), Error> {
         let (now, time) = (Instant::now(), self.now());
-        for place in &mut self.slots {
-            if let Some((process, _)) = place.running.take_if(|(_, operator)| operator.end().is_some()) {
+        for host in &mut self.hosts {
+            if let Some((process, _)) = host.running.take_if(|(_, operator)| operator.end().is_some()) {
                 self.network.gone(process, false);
-                place.starts_at = now + RESTART;
+                host.starts_at = now + RESTART;
             }
-            if place.running.is_some() || place.starts_at > now {
+            if host.running.is_some() || host.starts_at > now {
                 continue;
             }
             self.tally.starts += 1;
-            let process = Process { slot: place.slot, start: self.tally.starts };
+            let process = Process { operator: host.operator, start: self.tally.starts };
             let mut args = Vec::new();
             if self.elected {
-                let identity = format!("--identity=baton-{}-{}", process.slot.0, process.start);
+                let identity = format!("--identity=baton-{}-{}", process.operator.0, process.start);
                 args.extend(["--leader-elect".to_owned(), identity]);
                 args.extend(ELECTION.map(str::to_owned));
             }
-            let time = time.saturating_add(place.skew).unwrap_or(time);
-            lock(&self.trace).note(self.began.elapsed(), &format!("-- operator {} starts", process.slot.0));
+            let time = time.saturating_add(host.skew).unwrap_or(time);
+            lock(&self.trace).note(self.began.elapsed(), &format!("-- {} starts", process.operator));
             let operator = InProcess::start(self.network.client(process), &args, time)?;
             self.logs.push(operator.log.clone());
-            place.running = Some((process, operator));
+            host.running = Some((process, operator));
         }
         Ok(())
     }
 
-    pub(super) fn kill(&mut self, slot: Slot, keeps_requests: bool) {
+    pub(super) fn kill(&mut self, operator: OperatorId, keeps_requests: bool) {
         let network = self.network.clone();
-        if let Some(place) = self.place(slot)
-            && let Some((process, operator)) = place.running.take()
+        if let Some(host) = self.host(operator)
+            && let Some((process, running)) = host.running.take()
         {
-            operator.kill();
+            running.kill();
             network.gone(process, keeps_requests);
-            place.starts_at = Instant::now() + RESTART;
+            host.starts_at = Instant::now() + RESTART;
         }
     }
 
     /// When something is due that doesn't come from the network.
     fn next_moment(&self) -> Option<Instant> {
         let poll = Instant::now() + POLL_INTERVAL;
-        let start = |place: &Place| if place.running.is_none() { place.starts_at } else { poll };
-        self.slots.iter().map(start).chain(self.contentions.iter().map(|contention| contention.next)).min()
+        let start = |host: &Host| if host.running.is_none() { host.starts_at } else { poll };
+        self.hosts.iter().map(start).chain(self.contentions.iter().map(|contention| contention.next)).min()
     }
 
     async fn contend(&mut self) {
@@ -325,11 +318,11 @@ impl World {
         for contention in self.contentions.iter_mut().filter(|contention| contention.next <= now) {
             contention.left -= 1;
             contention.next = now + contention.every;
-            due.push(contention.site);
+            due.push(contention.workload);
         }
         self.contentions.retain(|contention| contention.left > 0);
-        for site in due {
-            self.ask(people::contention(site)).await;
+        for workload in due {
+            self.ask(requests::contention(workload)).await;
         }
     }
 
@@ -346,7 +339,7 @@ impl World {
             let author =
                 author.filter(|(revision, _)| *revision == version.revision).map(|(_, author)| author);
             self.network.is_at(version.revision);
-            let found = self.judge.next(&version, author);
+            let found = self.judge.next(&version, author, self.began.elapsed());
             if self.violation.is_none() {
                 self.violation = found;
             }
