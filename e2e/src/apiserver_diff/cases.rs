@@ -119,7 +119,7 @@ pub async fn run(pair: &mut Pair, word: &str, mut note: impl FnMut(&str)) -> any
         if !kind.cluster && namespaces.insert(kind.namespace()) {
             pair.open(&kind.namespace()).await?;
         }
-        Play { pair, kind, findings: &mut findings, names: Default::default() }.all().await?;
+        KindRun { pair, kind, findings: &mut findings, names: Default::default() }.all().await?;
         let (compared, differ) = (findings.compared - before.0, findings.differences.len() - before.1);
         note(&format!("{}: {compared} requests, {differ} differ", kind.kind));
     }
@@ -173,14 +173,14 @@ impl Cases {
 }
 
 /// The cases of one kind being played.
-struct Play<'p> {
+struct KindRun<'p> {
     pair: &'p mut Pair,
     kind: &'p Cases,
     findings: &'p mut Findings,
     names: [Names; 2],
 }
 
-impl Play<'_> {
+impl KindRun<'_> {
     async fn all(&mut self) -> anyhow::Result<()> {
         let (base, collection) = (self.kind.whole(), self.kind.collection());
         for case in &self.kind.create {

@@ -53,6 +53,6 @@ fn main() -> anyhow::Result<ExitCode> {
 
 async fn on_real(effort: Effort) -> Result<Findings, Error> {
     eprintln!("starting a control plane");
-    let mut stage = Local::start(&ControlPlane::start().await?.into()).await?;
-    run(&mut stage, effort, |line| eprintln!("{line}")).await
+    let mut local = Local::start(&ControlPlane::start().await?.into()).await?;
+    run(&mut local, effort, |line| eprintln!("{line}")).await
 }

@@ -1,10 +1,10 @@
-//! Baton in a scene.
+//! Baton in a scenario.
 
-use super::scene::{Scene, failed};
+use super::subject::{Subject, failed};
 use crate::{Operator, OperatorOptions};
 
-impl Scene {
-    /// Starts Baton for the namespace of this scene. Dropping the returned operator stops it, and panics if a prediction of Baton's
+impl Subject {
+    /// Starts Baton for the namespace of this scenario. Dropping the returned operator stops it, and panics if a prediction of Baton's
     /// own was wrong.
     pub async fn baton(&self) -> Operator {
         let options = OperatorOptions {
@@ -12,6 +12,6 @@ impl Scene {
             name: Some(format!("baton-{}", self.namespace())),
             ..OperatorOptions::default()
         };
-        Operator::start(self.stage().cluster(), options).await.unwrap_or_else(failed)
+        Operator::start(self.server().cluster(), options).await.unwrap_or_else(failed)
     }
 }

@@ -2,9 +2,9 @@
 
 use baton_testbed::Json;
 
-use super::{Scene, body, owners, owners::Owner, path, show};
+use super::{Subject, body, owners, owners::Owner, path, show};
 
-impl Scene {
+impl Subject {
     /// The value at a path of the subject, spelled as in conflicts.
     pub fn at(&self, path: &str) -> Option<&Json> {
         self.live.as_ref().and_then(|live| path::at(live, path))

@@ -14,9 +14,9 @@ use super::{
     Recorded,
     line::{Line, in_order, resource_version},
     manager::Manager,
-    scene::{Scene, failed},
     show::{self, Failure},
     step,
+    subject::{Subject, failed},
 };
 
 /// How far the time of a request may be from the time that the object records.
@@ -30,7 +30,7 @@ struct Sent<'a> {
     dry_run: bool,
 }
 
-impl Scene {
+impl Subject {
     /// Records a successful apply that a client of the scenario sent since the subject was last read. The intent is passed here: the
     /// audit log has no line for a body that is YAML, not JSON.
     pub async fn record_apply(&mut self, by: &str, manager: &str, intent: &str) {
@@ -38,7 +38,7 @@ impl Scene {
         let write = step.write(None);
         let uri = step.request(write.as_ref()).uri;
         self.mark = self.end_of_audit_log();
-        let (resource, name) = self.subject();
+        let (resource, name) = self.target();
         let before = self.live.take();
         let after = self.read(&resource, &name).await;
         let now = Timestamp::now();
@@ -57,7 +57,7 @@ impl Scene {
     /// Like [`record_others`](Self::record_others), but waits for at least this many successful writes.
     pub(super) async fn record_rivals(&mut self, by: Option<&str>, at_least: usize) {
         let mark = self.end_of_audit_log();
-        let (resource, name) = self.subject();
+        let (resource, name) = self.target();
         let before = self.live.take();
         let after = self.read(&resource, &name).await;
         let lines = self.unseen(before.as_ref(), after.as_ref(), at_least).await;
@@ -90,7 +90,7 @@ impl Scene {
                 (Some(live), Ok(Some(object))) => {
                     self.check(by, &sent, line.write(live.as_ref()), live.as_ref(), Ok(object));
                 }
-                _ => drop(self.stage().predict(None)),
+                _ => drop(self.server().predict(None)),
             }
             if let (Ok(object), false) = (outcome, sent.dry_run) {
                 live = object.map(Some);
@@ -109,7 +109,7 @@ impl Scene {
     ) {
         let (began, dry_run, resource) = (sent.began, sent.dry_run, self.resource());
         let done = write.as_ref().map(|write| Done { resource, write, before, outcome, began, dry_run });
-        let predicted = self.stage().predict(done.as_ref());
+        let predicted = self.server().predict(done.as_ref());
         let Some(write) = write else { return };
         let manager = Manager::Named(write.manager.clone());
         let what = step::sentence(write.method, &manager, write.subresource);
@@ -144,7 +144,7 @@ impl Scene {
     /// The writes that led from one state of the subject to another and aren't recorded yet, in the order in which the server did them.
     /// Waits until the last one is in the audit log.
     async fn unseen(&self, before: Option<&Json>, after: Option<&Json>, at_least: usize) -> Vec<Line> {
-        let Some(audit) = self.stage().audit().unwrap_or_else(failed) else { return Vec::new() };
+        let Some(audit) = self.server().audit().unwrap_or_else(failed) else { return Vec::new() };
         let (first, last) = (before.and_then(resource_version), after.and_then(resource_version));
         let is_between = |version: u64| {
             first.is_none_or(|first| version >= first) && last.is_none_or(|last| version <= last)

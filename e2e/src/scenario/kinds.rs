@@ -1,11 +1,11 @@
-//! The kinds of the objects in scenarios. The stage has their schemas.
+//! The kinds of the objects in scenarios. The server has their schemas.
 
 /// A kind of objects in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One that every API server has.
     BuiltIn(BuiltIn),
-    /// A custom resource of [`Scene::define`](super::Scene::define), by kind, in a version.
+    /// A custom resource of [`Subject::define`](super::Subject::define), by kind, in a version.
     Custom(&'static str, &'static str),
 }
 
@@ -92,6 +92,6 @@ pub mod builtin {
     pub const CUSTOM_RESOURCE_DEFINITION: BuiltIn =
         BuiltIn::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
             .of_the_cluster();
-    /// `baton.rs/v1alpha1 Workload`, which the stage installs.
+    /// `baton.rs/v1alpha1 Workload`, which the server installs.
     pub const WORKLOAD: BuiltIn = BuiltIn::new("baton.rs", "v1alpha1", "Workload", "workloads");
 }

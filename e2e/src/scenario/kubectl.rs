@@ -5,15 +5,14 @@ use std::{future::IntoFuture, pin::Pin};
 use baton_testbed::{AuditEntry, Json, Mark, Output, eventually};
 
 use super::{
-    body,
-    scene::{Scene, failed},
-    show,
+    body, show,
+    subject::{Subject, failed},
 };
 
 /// A call of kubectl that hasn't run yet. Awaiting it runs it.
 #[must_use = "kubectl does nothing until it is awaited"]
 pub struct KubectlStep<'s> {
-    pub(super) scene: &'s mut Scene,
+    pub(super) subject: &'s mut Subject,
     args: Vec<String>,
     input: Option<Json>,
     fails_with: Option<String>,
@@ -21,18 +20,18 @@ pub struct KubectlStep<'s> {
     sends: Option<Vec<&'static str>>,
 }
 
-impl Scene {
-    /// kubectl as administrator, in the namespace of the scene: `"apply --server-side -f -"`.
+impl Subject {
+    /// kubectl as administrator, in the namespace of the scenario: `"apply --server-side -f -"`.
     pub fn kubectl(&mut self, args: &str) -> KubectlStep<'_> {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        KubectlStep { scene: self, args, input: None, fails_with: None, prints: Vec::new(), sends: None }
+        KubectlStep { subject: self, args, input: None, fails_with: None, prints: Vec::new(), sends: None }
     }
 }
 
 impl KubectlStep<'_> {
     /// What it reads for `-f -`: the subject, written like all bodies.
     pub fn reading(mut self, object: &str) -> Self {
-        let (resource, name) = self.scene.subject();
+        let (resource, name) = self.subject.target();
         self.input = Some(body::completed(body::parse(object), &resource, &name));
         self
     }
@@ -57,8 +56,8 @@ impl KubectlStep<'_> {
 
     /// The command.
     pub(super) fn command(&self) -> baton_testbed::Kubectl {
-        let args = self.args.iter().map(String::as_str).chain(["--namespace", self.scene.namespace()]);
-        let command = self.scene.stage().cluster().real().kubectl_command(args).unwrap_or_else(failed);
+        let args = self.args.iter().map(String::as_str).chain(["--namespace", self.subject.namespace()]);
+        let command = self.subject.server().cluster().real().kubectl_command(args).unwrap_or_else(failed);
         match &self.input {
             Some(input) => command.input(show::yaml(input)),
             None => command,
@@ -67,31 +66,35 @@ impl KubectlStep<'_> {
 
     async fn run(self) -> Output {
         let command = self.command();
-        let Self { scene, args, input: _, fails_with, prints, sends } = self;
+        let Self { subject, args, input: _, fails_with, prints, sends } = self;
         let sentence = format!("kubectl {}", args.join(" "));
-        let mark = scene.end_of_audit_log();
+        let mark = subject.end_of_audit_log();
         let output = command.run().await.unwrap_or_else(failed);
         match &fails_with {
-            None => assert!(output.status.success(), "{}: {output}", scene.title()),
+            None => assert!(output.status.success(), "{}: {output}", subject.title()),
             Some(text) => assert!(
                 !output.status.success() && output.stderr.contains(text),
                 "{}: expected a failure with {text:?}\n{output}",
-                scene.title()
+                subject.title()
             ),
         }
         for text in prints {
             let printed = [&*output.stdout, &*output.stderr].concat();
-            assert!(printed.contains(&text), "{}: expected {text:?} in the output\n{output}", scene.title());
+            assert!(
+                printed.contains(&text),
+                "{}: expected {text:?} in the output\n{output}",
+                subject.title()
+            );
         }
         if let Some(verbs) = sends {
-            scene.expect_requests(mark, &verbs).await;
+            subject.expect_requests(mark, &verbs).await;
         }
-        scene.record_others(Some(&sentence)).await;
+        subject.record_others(Some(&sentence)).await;
         output
     }
 }
 
-impl Scene {
+impl Subject {
     /// Expects these requests about the subject since a mark, and no others. The log may be late.
     async fn expect_requests(&self, since: Mark, verbs: &[&str]) {
         eventually(&format!("the requests {verbs:?} in {}", self.title()), async || {
@@ -103,8 +106,8 @@ impl Scene {
 
     /// The verbs of the requests about the subject since a mark, in their order.
     fn requests_since(&self, since: Mark) -> Vec<String> {
-        let (resource, name) = self.subject();
-        let log = self.stage().cluster().audit().unwrap_or_else(failed);
+        let (resource, name) = self.target();
+        let log = self.server().cluster().audit().unwrap_or_else(failed);
         let is_here = |request: &AuditEntry| {
             !resource.namespaced || request.namespace.as_deref() == Some(self.namespace())
         };

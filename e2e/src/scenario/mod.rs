@@ -3,8 +3,8 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use baton_e2e::scenario::{Scene, Stage};
-//! async fn a_manager_that_changes_a_value_owns_it(s: &mut Scene) {
+//! # use baton_e2e::scenario::{Subject, SeedServer};
+//! async fn a_manager_that_changes_a_value_owns_it(s: &mut Subject) {
 //!     s.apply_as("kubectl", "data: {key: some value}").await;
 //!     s.update_as("kube-controller-manager", "data: {key: new value}").await;
 //!     s.expect_owner(".data.key", "kube-controller-manager (Update)");
@@ -13,14 +13,14 @@
 //!         .await;
 //! }
 //! # async fn example() -> Result<(), baton_testbed::Error> {
-//! let stage = Arc::new(Stage::start().await?);
-//! let mut scene = Scene::open(&stage, "example").await?;
-//! a_manager_that_changes_a_value_owns_it(&mut scene).await;
+//! let server = Arc::new(SeedServer::start().await?);
+//! let mut subject = Subject::open(&server, "example").await?;
+//! a_manager_that_changes_a_value_owns_it(&mut subject).await;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A [`Scene`] has its own namespace and a subject: a ConfigMap, or the object that [`Scene::of`] chooses. Bodies are YAML without
+//! A [`Subject`] is an object in a namespace of its own: a ConfigMap, or the object that [`Subject::of`] chooses. Bodies are YAML without
 //! the object's kind and name. A [`ScenarioStep`] is sent when it is awaited. It panics, with live object, request, prediction and
 //! response side by side, when
 //!
@@ -29,12 +29,12 @@
 //! - a refusal or a dry run changed the object.
 //!
 //! A step reads the object before and after it is sent, so no other client may write to it in the meantime. Where a controller
-//! does, write with [`Scene::kubectl`] and wait with [`Scene::eventually`]: they find the writes of all clients in the audit log,
+//! does, write with [`Subject::kubectl`] and wait with [`Subject::eventually`]: they find the writes of all clients in the audit log,
 //! and compare each with its prediction.
 //!
-//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two responses.
+//! [`Subject::rehearse`] sends a step as a dry run first, and compares the two responses.
 //!
-//! The `expect` sentences of the scene check the object as the last step left it. `docs/seeds.md` lists which sentence of which
+//! The `expect` sentences of the scenario check the object as the last step left it. `docs/seeds.md` lists which sentence of which
 //! document a scenario shows.
 
 mod baton;
@@ -45,18 +45,18 @@ mod foreign;
 mod kinds;
 mod kubectl;
 mod line;
+mod list;
 mod manager;
 mod owners;
 mod path;
-mod play;
 mod race;
 mod record;
 mod rehearsal;
 mod response;
-mod scene;
+mod server;
 mod show;
-mod stage;
 mod step;
+mod subject;
 mod verbs;
 
 pub mod docs;
@@ -65,13 +65,13 @@ pub use self::{
     crd::Crd,
     kinds::{BuiltIn, Kind, builtin},
     kubectl::KubectlStep,
+    list::{Running, Scenario},
     manager::{Manager, unnamed, user_agent},
-    play::{Play, Playing},
     race::{Race, Rival},
     record::{Counts, Recorded},
     rehearsal::RehearsedStep,
     response::StepResponse,
-    scene::Scene,
-    stage::Stage,
+    server::SeedServer,
     step::ScenarioStep,
+    subject::Subject,
 };

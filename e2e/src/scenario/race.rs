@@ -6,7 +6,7 @@ use futures::{FutureExt as _, future::join_all};
 
 use super::{
     KubectlStep, ScenarioStep,
-    scene::{Scene, failed},
+    subject::{Subject, failed},
 };
 
 /// A write that is sent together with others.
@@ -32,22 +32,22 @@ pub struct Race {
 impl ScenarioStep<'_> {
     /// A write to send at the same time as others. What the step expects is ignored.
     pub fn as_rival(self) -> Rival {
-        let sent = Sent::Request(self.request(self.write(self.scene.live.as_ref()).as_ref()));
-        Rival { object: self.scene.path(), sent }
+        let sent = Sent::Request(self.request(self.write(self.subject.live.as_ref()).as_ref()));
+        Rival { object: self.subject.path(), sent }
     }
 }
 
 impl KubectlStep<'_> {
     /// A call to run at the same time as others. What the step expects is ignored.
     pub fn as_rival(self) -> Rival {
-        Rival { object: self.scene.path(), sent: Sent::Kubectl(self.command()) }
+        Rival { object: self.subject.path(), sent: Sent::Kubectl(self.command()) }
     }
 }
 
-impl Scene {
+impl Subject {
     /// Sends these at the same time. Writes to the subject are predicted; of those to other objects only the outcome is kept.
     pub async fn at_once(&mut self, rivals: impl IntoIterator<Item = Rival>) -> Race {
-        let client = self.stage().client().clone();
+        let client = self.server().client().clone();
         let run = |sent| match sent {
             Sent::Request(request) => {
                 let client = client.clone();

@@ -3,7 +3,7 @@
 use baton_testbed::Json;
 
 use super::{
-    ScenarioStep, Scene, StepResponse,
+    ScenarioStep, StepResponse, Subject,
     show::{self, Failure},
 };
 
@@ -16,7 +16,7 @@ pub struct RehearsedStep {
     pub real: StepResponse,
 }
 
-impl Scene {
+impl Subject {
     /// Sends a step as a dry run, and then for real. Code, warnings and body of the two responses have to be the same, owners
     /// included, except for `resourceVersion`, the times of owners and of the write, and the `uid` and the generated name of a
     /// new object.

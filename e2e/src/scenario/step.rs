@@ -15,14 +15,14 @@ use super::{
     manager::Manager,
     record::Recorded,
     response::{Expected, StepResponse},
-    scene::Scene,
     show::{self, Failure},
+    subject::Subject,
 };
 
 /// A write that hasn't been sent yet. Awaiting it sends it.
 #[must_use = "a step does nothing until it is awaited"]
 pub struct ScenarioStep<'s> {
-    pub(super) scene: &'s mut Scene,
+    pub(super) subject: &'s mut Subject,
     pub(super) resource: Resource,
     pub(super) name: String,
     /// How it writes; absent for a deletion, which the merge core doesn't predict.
@@ -44,12 +44,17 @@ pub struct ScenarioStep<'s> {
 }
 
 impl<'s> ScenarioStep<'s> {
-    pub(super) fn new(scene: &'s mut Scene, method: Option<Method>, manager: Manager, body: Json) -> Self {
-        let (resource, name) = scene.subject();
+    pub(super) fn new(
+        subject: &'s mut Subject,
+        method: Option<Method>,
+        manager: Manager,
+        body: Json,
+    ) -> Self {
+        let (resource, name) = subject.target();
         Self {
             resource,
             name,
-            scene,
+            subject,
             method,
             manager,
             subresource: "",
@@ -167,7 +172,7 @@ impl<'s> ScenarioStep<'s> {
     }
 
     pub(super) fn request(&self, write: Option<&Write>) -> Request {
-        let namespace = self.scene.namespace();
+        let namespace = self.subject.namespace();
         let (method, content_type, path) = match write {
             Some(write) => {
                 let (method, content_type) = write.method.on_the_wire();
@@ -203,11 +208,11 @@ impl<'s> ScenarioStep<'s> {
 
     async fn send(self) -> StepResponse {
         let sentence = self.sentence();
-        let before = self.scene.read(&self.resource, &self.name).await;
+        let before = self.subject.read(&self.resource, &self.name).await;
         let write = self.write(before.as_ref());
         let began = Timestamp::now();
         let request = self.request(write.as_ref());
-        let reply = match request.clone().send(self.scene.stage().client()).await {
+        let reply = match request.clone().send(self.subject.server().client()).await {
             Ok(reply) => reply,
             Err(error) => panic!("{sentence}: {}", error.report()),
         };
@@ -217,7 +222,7 @@ impl<'s> ScenarioStep<'s> {
             warnings: reply.warnings.clone(),
         };
         let name = self.name_of_outcome(&responded);
-        let after = self.scene.read(&self.resource, &name).await;
+        let after = self.subject.read(&self.resource, &name).await;
         let result = reply.clone().into_result();
         let outcome = match &result {
             Err(status) => Err(&**status),
@@ -236,13 +241,13 @@ impl<'s> ScenarioStep<'s> {
             began,
             dry_run: self.dry_run,
         });
-        let predicted = self.scene.stage().predict(done.as_ref());
+        let predicted = self.subject.server().predict(done.as_ref());
         let problems = self.problems(&reply, &responded, before.as_ref(), after.as_ref(), predicted.as_ref());
         if !problems.is_empty() {
             let (live, shown) =
                 (before.unwrap_or(Json::Null), outcome_shown(&result, &responded, after.as_ref()));
             let failure = Failure {
-                scenario: self.scene.title(),
+                scenario: self.subject.title(),
                 sentence: &sentence,
                 problems: &problems,
                 live: &live,
@@ -266,7 +271,7 @@ impl<'s> ScenarioStep<'s> {
             before,
             after: seen,
         };
-        self.scene.keep_own(recorded, after, reply.audit_id);
+        self.subject.keep_own(recorded, after, reply.audit_id);
         responded
     }
 

@@ -5,9 +5,9 @@ use baton_testbed::{
     prediction::{Method, edit::overlaid},
 };
 
-use super::{Manager, ScenarioStep, Scene, body, unnamed};
+use super::{Manager, ScenarioStep, Subject, body, unnamed};
 
-impl Scene {
+impl Subject {
     /// Server-side apply.
     pub fn apply_as(&mut self, manager: impl Into<Manager>, intent: &str) -> ScenarioStep<'_> {
         self.whole(Method::Apply { force: false }, manager, intent)

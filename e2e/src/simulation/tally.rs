@@ -70,7 +70,7 @@ impl Judged {
             ("replica counts that autoscalers changed", self.scalings.to_string()),
             ("lowest margin", margin),
         ];
-        let occurred = self.occurrences.iter();
+        let occurred = self.occurrences.iter().filter(|(_, times)| *times > 0);
         rows.extend(occurred.map(|(occurrence, times)| (occurrence.text(), times.to_string())));
         rows
     }

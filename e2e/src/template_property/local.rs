@@ -1,4 +1,4 @@
-//! The stage of tests: Baton as a process beside a control plane, observed by its audit log, metrics and log.
+//! The installation of tests: Baton as a process beside a control plane, observed by its audit log, metrics and log.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use baton_testbed::{AuditEntry, Cluster, Error, Mark, PATIENCE, wait_for};
 use kube::Client;
 use serde_json::Value;
 
+use super::installation::{Installation, Mismatch, News, Sent};
 use super::reference::Kind;
-use super::stage::{Mismatch, News, Sent, Stage};
 use crate::{Environment, Operator, OperatorOptions};
 
 /// Longer than Baton takes to react to a write.
@@ -88,7 +88,7 @@ async fn operator(env: &Environment) -> Result<Operator, Error> {
     env.start_operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
 }
 
-impl Stage for Local {
+impl Installation for Local {
     fn client(&self) -> &Client {
         &self.env.client
     }

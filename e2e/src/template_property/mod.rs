@@ -12,23 +12,23 @@
 //! [`templates`](crate::templates) makes the edits. An edit counts only if the API server accepts it for a Deployment made by hand,
 //! which is the [`reference`](mod@reference). [`difference`] compares two objects, and [`planned`] a plan with the change.
 //! [`round`] plays one step of all Workloads, [`run`](mod@run) many steps, and `in_process` many runs side by side. `shrink` makes
-//! failures smaller, and [`findings`](mod@findings) sorts and prints them. A [`Stage`] is the place where Baton runs.
+//! failures smaller, and [`findings`](mod@findings) sorts and prints them. A [`Installation`] is the place where Baton runs.
 
 pub mod difference;
 pub mod findings;
 mod in_process;
+pub mod installation;
 pub mod local;
 pub mod planned;
 pub mod reference;
 pub mod round;
 pub mod run;
 mod shrink;
-pub mod stage;
 
 pub use self::{
     findings::Findings,
     in_process::run_in_process,
+    installation::{Installation, Mismatch, News, Sent},
     local::Local,
     run::{Effort, run},
-    stage::{Mismatch, News, Sent, Stage},
 };

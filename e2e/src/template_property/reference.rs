@@ -9,7 +9,7 @@ use kube::{
 };
 use serde_json::{Map, Value, json};
 
-use super::stage::Stage;
+use super::installation::Installation;
 
 /// The field manager of that user.
 const MANAGER: &str = "by-hand";
@@ -43,11 +43,11 @@ impl Kind {
         }
     }
 
-    /// The objects in the stage's namespace.
-    pub fn api(self, stage: &impl Stage) -> Api<DynamicObject> {
+    /// The objects in the installation's namespace.
+    pub fn api(self, installation: &impl Installation) -> Api<DynamicObject> {
         let group = if self == Self::Deployment { "apps" } else { "" };
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", self.name()));
-        Api::namespaced_with(stage.client().clone(), stage.namespace(), &kind)
+        Api::namespaced_with(installation.client().clone(), installation.namespace(), &kind)
     }
 
     /// The manifest to apply by hand, if the Workload asks for this child.
@@ -91,12 +91,12 @@ impl Kind {
 ///
 /// # Errors
 /// When the API server refuses one: the spec doesn't count then.
-pub async fn by_hand(stage: &impl Stage, workload: &str, spec: &Value) -> kube::Result<Value> {
+pub async fn by_hand(installation: &impl Installation, workload: &str, spec: &Value) -> kube::Result<Value> {
     let name = format!("{workload}-by-hand");
     let params = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force() };
     let make = async |kind: Kind| {
         let Some(manifest) = kind.manifest(&name, workload, spec) else { return Ok(None) };
-        let made = kind.api(stage).patch(&name, &params, &Patch::Apply(manifest)).await?;
+        let made = kind.api(installation).patch(&name, &params, &Patch::Apply(manifest)).await?;
         Ok::<_, kube::Error>(Some((kind.name().to_owned(), kind.comparable(&made))))
     };
     let children: Vec<_> = stream::iter(Kind::ALL).then(make).try_collect().await?;

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{
     difference::{Difference, differences, general, not_as_applied},
+    installation::{Installation, News},
     planned,
     reference::{Kind, by_hand},
-    stage::{News, Stage},
 };
 
 /// The field manager of the user that edits Workloads.
@@ -91,34 +91,41 @@ struct Seen {
 }
 
 /// Plays a round, and returns the breaches of each turn.
-pub async fn play<S: Stage>(stage: &mut S, turns: &[Turn], depth: Depth) -> Result<Vec<Vec<Breach>>, Error> {
-    stage.news()?;
-    let board = Board::new(stage);
-    let mut all: Vec<Seen> =
-        stream::iter(turns).map(|turn| board.take(turn, stage)).buffered(AT_ONCE).try_collect().await?;
+pub async fn play<S: Installation>(
+    installation: &mut S,
+    turns: &[Turn],
+    depth: Depth,
+) -> Result<Vec<Vec<Breach>>, Error> {
+    installation.news()?;
+    let board = Board::new(installation);
+    let mut all: Vec<Seen> = stream::iter(turns)
+        .map(|turn| board.take(turn, installation))
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
     let mut judge = |what: &str, allowed: usize, news: &News| {
         for (seen, turn) in all.iter_mut().zip(turns) {
             seen.judge(turn, news, allowed, what);
         }
     };
     // Two more writes may be needed first: for leftovers, and for what becomes empty.
-    judge(WRITES, 3, &stage.news()?);
+    judge(WRITES, 3, &installation.news()?);
     // A refused Workload doesn't exist.
     let workloads = board.count().await?;
     if depth >= Depth::Pass {
-        stage.reconcile_all(workloads).await?;
-        judge(UNREST, 0, &stage.news()?);
+        installation.reconcile_all(workloads).await?;
+        judge(UNREST, 0, &installation.news()?);
     }
     if depth >= Depth::Restart {
-        stage.restart(workloads).await?;
-        judge(RESTART, 0, &stage.news()?);
+        installation.restart(workloads).await?;
+        judge(RESTART, 0, &installation.news()?);
     }
     Ok(all.into_iter().map(|seen| seen.breaches).collect())
 }
 
 /// Deletes Workloads. Their children go later.
-pub async fn clear(stage: &impl Stage, names: &[String]) -> Result<(), Error> {
-    let workloads = Board::new(stage).workloads;
+pub async fn clear(installation: &impl Installation, names: &[String]) -> Result<(), Error> {
+    let workloads = Board::new(installation).workloads;
     let delete = async |name: &String| match workloads.delete(name, &DeleteParams::background()).await {
         Err(error) if !matches!(&error, kube::Error::Api(status) if status.code == 404) => {
             Err(Error::api(format!("delete {name}"))(error))
@@ -198,16 +205,16 @@ enum Reported {
 }
 
 impl Board {
-    fn new(stage: &impl Stage) -> Self {
+    fn new(installation: &impl Installation) -> Self {
         let kind = ApiResource::erase::<Workload>(&());
         Self {
-            workloads: Api::namespaced_with(stage.client().clone(), stage.namespace(), &kind),
-            children: Kind::ALL.map(|kind| (kind, kind.api(stage))),
+            workloads: Api::namespaced_with(installation.client().clone(), installation.namespace(), &kind),
+            children: Kind::ALL.map(|kind| (kind, kind.api(installation))),
         }
     }
 
     /// Plays the turn of one Workload, until Baton reports that it has finished.
-    async fn take(&self, turn: &Turn, stage: &impl Stage) -> Result<Seen, Error> {
+    async fn take(&self, turn: &Turn, installation: &impl Installation) -> Result<Seen, Error> {
         let mut seen = Seen::default();
         let mut previewed = None;
         if turn.previewed {
@@ -239,7 +246,7 @@ impl Board {
         let wanted = if content(&stored) == content(&turn.spec) {
             turn.by_hand.clone()
         } else {
-            let wanted = by_hand(stage, &turn.name, &stored).await;
+            let wanted = by_hand(installation, &turn.name, &stored).await;
             wanted.map_err(Error::api(format!("try {} by hand", turn.name)))?
         };
         let after = self.children(&turn.name).await?;

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::{
     findings::{Example, Findings},
+    installation::Installation,
     reference::by_hand,
     round::{Depth, Turn, by_sort, causes, clear, play},
     shrink,
-    stage::Stage,
 };
 use crate::templates::Templates;
 
@@ -58,7 +58,11 @@ struct Proposal {
 ///
 /// # Errors
 /// When something fails that isn't under test.
-pub async fn run<S: Stage>(stage: &mut S, effort: Effort, print: impl Fn(&str)) -> Result<Findings, Error> {
+pub async fn run<S: Installation>(
+    installation: &mut S,
+    effort: Effort,
+    print: impl Fn(&str),
+) -> Result<Findings, Error> {
     let (templates, began) = (Templates::new(), Instant::now());
     let mut findings = Findings::default();
     let mut chains: Vec<Chain> =
@@ -66,12 +70,12 @@ pub async fn run<S: Stage>(stage: &mut S, effort: Effort, print: impl Fn(&str)) 
     while findings.cases < effort.cases {
         chains.truncate(effort.cases - findings.cases);
         let proposals: Vec<Proposal> = {
-            let stage = &*stage;
-            let all = stream::iter(&mut chains).map(|chain| chain.propose(&templates, stage));
+            let installation = &*installation;
+            let all = stream::iter(&mut chains).map(|chain| chain.propose(&templates, installation));
             all.buffered(8).try_collect().await?
         };
         let turns: Vec<Turn> = proposals.iter().map(|proposal| proposal.turn.clone()).collect();
-        let outcomes = play(stage, &turns, Depth::Restart).await?;
+        let outcomes = play(installation, &turns, Depth::Restart).await?;
         let mut failed = Vec::new();
         for ((chain, proposal), breaches) in chains.iter_mut().zip(proposals).zip(outcomes) {
             findings.cases += 1;
@@ -96,15 +100,15 @@ pub async fn run<S: Stage>(stage: &mut S, effort: Effort, print: impl Fn(&str)) 
                 chain.spec = Some(proposal.turn.spec);
             }
         }
-        clear(stage, &failed).await?;
+        clear(installation, &failed).await?;
         print(&findings.progress(began.elapsed(), effort.cases));
     }
     let names: Vec<String> = chains.into_iter().map(|chain| chain.name).collect();
-    clear(stage, &names).await?;
+    clear(installation, &names).await?;
     findings.took = began.elapsed();
     if effort.shrink {
         for (sort, finding) in &mut findings.sorts {
-            shrink::shrink(stage, sort, &mut finding.example).await?;
+            shrink::shrink(installation, sort, &mut finding.example).await?;
             print(&format!("── {sort}\n{}\n", finding.example));
         }
     }
@@ -124,7 +128,11 @@ impl Chain {
     }
 
     /// An edit that the API server accepts for a Deployment made by hand.
-    async fn propose(&mut self, templates: &Templates, stage: &impl Stage) -> Result<Proposal, Error> {
+    async fn propose(
+        &mut self,
+        templates: &Templates,
+        installation: &impl Installation,
+    ) -> Result<Proposal, Error> {
         let mut refusals = Vec::new();
         self.step += 1;
         for _ in 0..ATTEMPTS {
@@ -135,7 +143,7 @@ impl Chain {
             if self.spec.as_ref() == Some(&spec) {
                 continue;
             }
-            match by_hand(stage, &self.name, &spec).await {
+            match by_hand(installation, &self.name, &spec).await {
                 Ok(by_hand) => {
                     let previewed = self.random.percent(PREVIEWED);
                     let turn = Turn { name: self.name.clone(), spec, by_hand, previewed };

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{
     findings::Example,
+    installation::Installation,
     reference::by_hand,
     round::{Breach, Depth, Turn, UNREST, clear, play},
-    stage::Stage,
 };
 use crate::templates::smaller::{Cut, Pair, cuts, without};
 
@@ -23,10 +23,14 @@ type Failing = (Pair, String);
 
 /// Shrinks an example of a sort of failure, from the largest parts to the smallest. If its last edit alone doesn't fail, it stays
 /// as it is.
-pub(super) async fn shrink<S: Stage>(stage: &mut S, sort: &str, example: &mut Example) -> Result<(), Error> {
+pub(super) async fn shrink<S: Installation>(
+    installation: &mut S,
+    sort: &str,
+    example: &mut Example,
+) -> Result<(), Error> {
     let whole = (example.before.clone(), example.after.clone());
     // A failure that doesn't need the spec before is smaller without it.
-    let mut tries = Tries { stage, sort, count: 0 };
+    let mut tries = Tries { installation, sort, count: 0 };
     let Some(mut smallest) = tries.smallest(&[(None, whole.1.clone()), whole]).await? else { return Ok(()) };
     for depth in 1..=DEEPEST {
         let cuts = cuts(&smallest.0, depth);
@@ -62,12 +66,12 @@ fn size(((before, after), _): &Failing) -> usize {
 
 /// Tries edits.
 struct Tries<'a, S> {
-    stage: &'a mut S,
+    installation: &'a mut S,
     sort: &'a str,
     count: usize,
 }
 
-impl<S: Stage> Tries<'_, S> {
+impl<S: Installation> Tries<'_, S> {
     async fn smallest(&mut self, pairs: &[Pair]) -> Result<Option<Failing>, Error> {
         Ok(self.failing(pairs).await?.into_iter().min_by_key(size))
     }
@@ -75,12 +79,12 @@ impl<S: Stage> Tries<'_, S> {
     /// Those that fail in this way.
     async fn failing(&mut self, pairs: &[Pair]) -> Result<Vec<Failing>, Error> {
         self.count += 1;
-        try_all(self.stage, self.sort, pairs, &format!("small-{}", self.count)).await
+        try_all(self.installation, self.sort, pairs, &format!("small-{}", self.count)).await
     }
 }
 
-async fn try_all<S: Stage>(
-    stage: &mut S,
+async fn try_all<S: Installation>(
+    installation: &mut S,
     sort: &str,
     pairs: &[Pair],
     name: &str,
@@ -94,9 +98,9 @@ async fn try_all<S: Stage>(
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let mut tried = Vec::new();
     {
-        let stage = &*stage;
+        let installation = &*installation;
         let turn = async |name: &str, spec: &Value, previewed: bool| {
-            let by_hand = by_hand(stage, name, spec).await.ok()?;
+            let by_hand = by_hand(installation, name, spec).await.ok()?;
             Some(Turn { name: name.to_owned(), spec: spec.clone(), by_hand, previewed })
         };
         let turns = async |(number, pair): (usize, &Pair)| {
@@ -114,10 +118,10 @@ async fn try_all<S: Stage>(
             tried.push(pair);
         }
     }
-    play(stage, &first, Depth::Child).await?;
-    let outcomes = play(stage, &second, depth).await?;
+    play(installation, &first, Depth::Child).await?;
+    let outcomes = play(installation, &second, depth).await?;
     let names: Vec<String> = second.into_iter().map(|turn| turn.name).collect();
-    clear(stage, &names).await?;
+    clear(installation, &names).await?;
     let same = |(pair, breaches): (Pair, Vec<Breach>)| {
         let breach = breaches.into_iter().find(|breach| breach.sort == sort)?;
         Some((pair, breach.shown))

@@ -4,18 +4,18 @@
 use baton_testbed::ReplicaWatch;
 
 use crate::{
-    stage::Stage,
+    shared::SharedNode,
     workload::{WEB, Web, autoscaled},
 };
 
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
-    let Some(stage) = Stage::enter("autoscaling").await else { return };
-    stage.install().await;
-    stage.measure().await;
-    let web = Web::start(&stage, WEB).await;
-    let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();
+    let Some(shared) = SharedNode::enter("autoscaling").await else { return };
+    shared.install().await;
+    shared.measure().await;
+    let web = Web::start(&shared, WEB).await;
+    let watch = ReplicaWatch::start(shared.cluster(), web.namespace.name(), "web").await.unwrap();
 
     // Each pod requests 20m of CPU and uses its limit of 50m, so that the autoscaler scales to its maximum.
     web.load("10m").await;
@@ -24,7 +24,7 @@ async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
     web.ready(5).await;
     web.serves(5).await;
     let up = watch.history().await.unwrap();
-    stage.report(&format!("under load the replicas went {:?}", up.values()));
+    shared.report(&format!("under load the replicas went {:?}", up.values()));
     up.never_below(2).unwrap();
 
     // The load goes on, and the pods stay when Baton takes the replica count back.
@@ -32,7 +32,7 @@ async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
     web.fixed().await;
     web.ready(5).await;
     let back = watch.history().await.unwrap();
-    stage.report(&format!("and back {:?}", back.values()));
+    shared.report(&format!("and back {:?}", back.values()));
     back.never_below(2).unwrap();
     assert_eq!(back.last().unwrap().replicas, 5);
 }

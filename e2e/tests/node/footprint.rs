@@ -3,7 +3,7 @@
 use baton_testbed::node::Usage;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::stage::{HOME, Stage};
+use crate::shared::{HOME, SharedNode};
 
 /// How many Workloads there are.
 const WORKLOADS: usize = 100;
@@ -17,13 +17,13 @@ const REST: SignedDuration = SignedDuration::from_secs(5);
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn a_hundred_settled_workloads_cost_little() {
-    let Some(stage) = Stage::enter("footprint").await else { return };
-    stage.install().await;
-    let namespace = stage.cluster().namespace("many").await.unwrap();
-    stage.apply(&namespace, &(0..WORKLOADS).map(workload).collect::<String>()).await;
-    stage
+    let Some(shared) = SharedNode::enter("footprint").await else { return };
+    shared.install().await;
+    let namespace = shared.cluster().namespace("many").await.unwrap();
+    shared.apply(&namespace, &(0..WORKLOADS).map(workload).collect::<String>()).await;
+    shared
         .eventually("all Workloads to be Ready", async || {
-            let workloads = stage.get(&format!("workloads --namespace {namespace}")).await;
+            let workloads = shared.get(&format!("workloads --namespace {namespace}")).await;
             let ready = workloads["items"].as_array().unwrap().iter().filter(|workload| {
                 let conditions = workload["status"]["conditions"].as_array();
                 conditions.is_some_and(|all| {
@@ -37,13 +37,13 @@ async fn a_hundred_settled_workloads_cost_little() {
 
     // The kubelet measures every few seconds. Figures from before that time would include work.
     let settled = Timestamp::now() + REST;
-    let before = baton_after(&stage, settled).await;
-    let after = baton_after(&stage, settled + SPAN).await;
+    let before = baton_after(&shared, settled).await;
+    let after = baton_after(&shared, settled + SPAN).await;
     for now in &after {
         let earlier = before.iter().find(|earlier| earlier.pod == now.pod).unwrap();
         let cpu = now.millicores_since(earlier).unwrap();
         // CPU time is printed, never asserted on: the machine may be busy.
-        stage.report(&format!(
+        shared.report(&format!(
             "{}: {} kB, {} kB of them its own, {cpu:.1} millicores",
             now.pod,
             now.memory / 1000,
@@ -54,10 +54,10 @@ async fn a_hundred_settled_workloads_cost_little() {
 }
 
 /// What the replicas of Baton use, by figures from after this time.
-async fn baton_after(stage: &Stage, earliest: Timestamp) -> Vec<Usage> {
-    stage
+async fn baton_after(shared: &SharedNode, earliest: Timestamp) -> Vec<Usage> {
+    shared
         .eventually("figures that are late enough", async || {
-            let mut usage = stage.node.usage().await.map_err(|error| error.report())?;
+            let mut usage = shared.node.usage().await.map_err(|error| error.report())?;
             usage.retain(|one| one.namespace == HOME);
             if usage.iter().all(|one| one.at > earliest) { Ok(usage) } else { Err(format!("{usage:?}")) }
         })

@@ -5,7 +5,7 @@ use std::process::Command;
 use baton_testbed::node::Image;
 use serde_json::Value;
 
-use crate::stage::{Stage, VERSION};
+use crate::shared::{SharedNode, VERSION};
 
 /// The largest allowed size of the image, in bytes.
 const LIMIT: u64 = 15_000_000;
@@ -13,10 +13,10 @@ const LIMIT: u64 = 15_000_000;
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn the_image_is_small_and_has_one_file_that_runs_without_root() {
-    let Some(stage) = Stage::enter("image").await else { return };
+    let Some(shared) = SharedNode::enter("image").await else { return };
     let image = baton_e2e::image(VERSION).unwrap();
     let size = image.archive().metadata().unwrap().len();
-    stage.report(&format!("the image has {size} bytes"));
+    shared.report(&format!("the image has {size} bytes"));
     assert!(size < LIMIT, "{size} bytes");
 
     let manifest: Value = serde_json::from_slice(&member(&image, "manifest.json")).unwrap();

@@ -3,25 +3,25 @@
 use baton_e2e::guide;
 
 use crate::{
-    stage::{HOME, Stage, VERSION},
+    shared::{HOME, SharedNode, VERSION},
     workload::{WEB, Web},
 };
 
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn the_manifests_install_baton_where_only_restricted_pods_are_admitted() {
-    let Some(stage) = Stage::enter("install").await else { return };
+    let Some(shared) = SharedNode::enter("install").await else { return };
     // New pods: those that another test killed have restarted.
-    stage.uninstall().await;
-    stage.install().await;
+    shared.uninstall().await;
+    shared.install().await;
 
-    let namespace = stage.get(&format!("namespace {HOME}")).await;
+    let namespace = shared.get(&format!("namespace {HOME}")).await;
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
     let careless = ["run", "careless", "--image=localhost/web:1", "--namespace", HOME];
-    let refused = stage.cluster().real().kubectl(careless).await.unwrap();
+    let refused = shared.cluster().real().kubectl(careless).await.unwrap();
     assert!(refused.stderr.contains("violates PodSecurity \"restricted"), "{refused}");
 
-    let pods = stage.get(&format!("pods --namespace {HOME}")).await;
+    let pods = shared.get(&format!("pods --namespace {HOME}")).await;
     for pod in pods["items"].as_array().unwrap() {
         let status = &pod["status"]["containerStatuses"][0];
         assert_eq!((&status["ready"], &status["restartCount"]), (&true.into(), &0.into()), "{status}");
@@ -33,9 +33,9 @@ async fn the_manifests_install_baton_where_only_restricted_pods_are_admitted() {
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn a_workload_runs_and_serves_through_its_service() {
-    let Some(stage) = Stage::enter("workload").await else { return };
-    stage.install().await;
-    let web = Web::start(&stage, WEB).await;
+    let Some(shared) = SharedNode::enter("workload").await else { return };
+    shared.install().await;
+    let web = Web::start(&shared, WEB).await;
     web.serves(2).await;
     // A new template is a rolling update of real pods.
     web.apply(&WEB.replace("periodSeconds: 1", "periodSeconds: 2")).await;
@@ -46,11 +46,11 @@ async fn a_workload_runs_and_serves_through_its_service() {
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn the_commands_of_the_docs_show_that_baton_works() {
-    let Some(stage) = Stage::enter("docs").await else { return };
-    stage.install().await;
+    let Some(shared) = SharedNode::enter("docs").await else { return };
+    shared.install().await;
     for (block, typed) in guide::commands("docs/install.md", "See that it works").unwrap().iter().enumerate()
     {
-        let outcome = guide::run(stage.cluster().real().kubeconfig(), typed).await;
+        let outcome = guide::run(shared.cluster().real().kubeconfig(), typed).await;
         assert!(outcome.is_ok(), "{block}: {}", outcome.unwrap_err().report());
     }
 }
@@ -58,16 +58,16 @@ async fn the_commands_of_the_docs_show_that_baton_works() {
 #[tokio::test]
 #[ignore = "on a real node"]
 async fn baton_ends_at_once_when_it_is_asked_to() {
-    let Some(stage) = Stage::enter("termination").await else { return };
-    stage.install().await;
-    let pods = stage.get(&format!("pods --namespace {HOME}")).await;
+    let Some(shared) = SharedNode::enter("termination").await else { return };
+    shared.install().await;
+    let pods = shared.get(&format!("pods --namespace {HOME}")).await;
     let pod = pods["items"][0]["metadata"]["name"].as_str().unwrap();
     let began = std::time::Instant::now();
-    stage.kubectl(&format!("delete pod {pod} --namespace {HOME}")).await;
+    shared.kubectl(&format!("delete pod {pod} --namespace {HOME}")).await;
     let took = began.elapsed();
-    stage.report(&format!("a pod of Baton's was gone {:.1} s after it was deleted", took.as_secs_f64()));
+    shared.report(&format!("a pod of Baton's was gone {:.1} s after it was deleted", took.as_secs_f64()));
     // Far less than its grace period: it isn't killed.
     let grace = pods["items"][0]["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
     assert!(took.as_secs() < grace, "{took:?} of {grace} s");
-    stage.running().await;
+    shared.running().await;
 }

@@ -7,7 +7,7 @@ use baton_testbed::{
     assets::{Assets, Program},
 };
 
-use crate::stage::is_wanted;
+use crate::shared::is_wanted;
 
 #[tokio::test]
 #[ignore = "on a real node"]

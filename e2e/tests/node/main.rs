@@ -12,7 +12,7 @@ mod image;
 mod install;
 mod keep;
 mod reboot;
-mod stage;
+mod shared;
 mod uninstall;
 mod upgrade;
 mod workload;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::SocketAddr};
 use baton_testbed::Namespace;
 use serde_json::Value;
 
-use crate::stage::Stage;
+use crate::shared::SharedNode;
 
 /// Without an autoscaler.
 pub const WEB: &str = include_str!("web.yaml");
@@ -19,31 +19,31 @@ pub fn autoscaled() -> String {
 
 /// The Workload `web` in a namespace of its own, which admits only restricted pods.
 pub struct Web<'a> {
-    stage: &'a Stage,
+    shared: &'a SharedNode,
     pub namespace: Namespace,
 }
 
 impl<'a> Web<'a> {
     /// Applies it and waits until it is Ready.
-    pub async fn start(stage: &'a Stage, manifest: &str) -> Self {
-        let namespace = stage.cluster().namespace("shop").await.unwrap();
-        stage
+    pub async fn start(shared: &'a SharedNode, manifest: &str) -> Self {
+        let namespace = shared.cluster().namespace("shop").await.unwrap();
+        shared
             .kubectl(&format!("label namespace {namespace} pod-security.kubernetes.io/enforce=restricted"))
             .await;
-        let web = Self::of(stage, namespace);
+        let web = Self::of(shared, namespace);
         web.apply(manifest).await;
         web.ready(2).await;
         web
     }
 
     /// The Workload in this namespace.
-    pub fn of(stage: &'a Stage, namespace: Namespace) -> Self {
-        Self { stage, namespace }
+    pub fn of(shared: &'a SharedNode, namespace: Namespace) -> Self {
+        Self { shared, namespace }
     }
 
     /// Waits until each pod's container has restarted.
     pub async fn restarted(&self) {
-        self.stage
+        self.shared
             .eventually("the pods to restart", async || {
                 let pods = self.get("pods").await;
                 let statuses: Vec<&Value> = pods["items"]
@@ -60,16 +60,16 @@ impl<'a> Web<'a> {
     }
 
     pub async fn apply(&self, manifest: &str) {
-        self.stage.apply(&self.namespace, manifest).await;
+        self.shared.apply(&self.namespace, manifest).await;
     }
 
     pub async fn get(&self, what: &str) -> Value {
-        self.stage.get(&format!("{what} --namespace {}", self.namespace)).await
+        self.shared.get(&format!("{what} --namespace {}", self.namespace)).await
     }
 
     /// Waits until the Workload is Ready with so many pods, for its latest spec.
     pub async fn ready(&self, pods: i64) {
-        self.stage
+        self.shared
             .eventually(&format!("the Workload to be Ready with {pods} pods"), async || {
                 let workload = self.get("workload web").await;
                 let ready = is(&workload, "Ready", "True") && workload["status"]["readyReplicas"] == pods;
@@ -80,7 +80,7 @@ impl<'a> Web<'a> {
 
     /// Waits until the Workload has this condition, for its latest spec.
     pub async fn condition(&self, kind: &str, status: &str) {
-        self.stage
+        self.shared
             .eventually(&format!("the condition {kind}={status}"), async || {
                 let workload = self.get("workload web").await;
                 if is(&workload, kind, status) { Ok(()) } else { Err(workload["status"].to_string()) }
@@ -90,7 +90,7 @@ impl<'a> Web<'a> {
 
     /// Waits until there is an Event with this reason.
     pub async fn event(&self, reason: &str) {
-        self.stage
+        self.shared
             .eventually(&format!("the Event {reason}"), async || {
                 let events = self.get("events").await;
                 let mut all = events["items"].as_array().into_iter().flatten();
@@ -101,7 +101,7 @@ impl<'a> Web<'a> {
 
     /// Waits until Baton owns the replica count.
     pub async fn fixed(&self) {
-        self.stage
+        self.shared
             .eventually("Baton to own the replica count", async || {
                 let workload = self.get("workload web").await;
                 let ownership = &workload["status"]["replicaOwnership"];
@@ -129,7 +129,7 @@ impl<'a> Web<'a> {
     /// Loads each pod's CPU for so long.
     pub async fn load(&self, length: &str) {
         for pod in self.pods().await {
-            self.stage.node.post(pod, &format!("/load?for={length}")).await.unwrap();
+            self.shared.node.post(pod, &format!("/load?for={length}")).await.unwrap();
         }
     }
 
@@ -138,12 +138,12 @@ impl<'a> Web<'a> {
         let service = self.get("service web").await;
         let address = service["spec"]["clusterIP"].as_str().unwrap();
         let address: SocketAddr = format!("{address}:80").parse().unwrap();
-        self.stage
+        self.shared
             .eventually(&format!("{pods} pods to respond through the Service"), async || {
                 let mut responded = BTreeSet::new();
                 for _ in 0..10 * pods {
                     responded
-                        .insert(self.stage.node.get(address, "/").await.map_err(|error| error.to_string())?);
+                        .insert(self.shared.node.get(address, "/").await.map_err(|error| error.to_string())?);
                 }
                 if responded.len() == pods { Ok(()) } else { Err(format!("{responded:?}")) }
             })

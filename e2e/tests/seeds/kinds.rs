@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_e2e::scenario::Scene;
+use baton_e2e::scenario::Subject;
 use baton_merge::yaml;
 use baton_testbed::{PATIENCE, poll};
 use k8s_openapi::{ByteString, api::core::v1::ServiceAccount};
@@ -23,8 +23,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    pub fn api(&self, s: &Scene) -> Api<DynamicObject> {
-        let client = s.stage().client().clone();
+    pub fn api(&self, s: &Subject) -> Api<DynamicObject> {
+        let client = s.server().client().clone();
         if self.namespaced {
             Api::namespaced_with(client, s.namespace(), &self.resource)
         } else {
@@ -42,9 +42,9 @@ impl Stored {
 }
 
 /// All kinds that the server stores, except for those that scenarios define.
-pub async fn everything(s: &Scene) -> Vec<Stored> {
+pub async fn everything(s: &Subject) -> Vec<Stored> {
     // Pods need it.
-    let accounts: Api<ServiceAccount> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let accounts: Api<ServiceAccount> = Api::namespaced(s.server().client().clone(), s.namespace());
     poll(PATIENCE, async || accounts.get("default").await).await.unwrap();
     let request = rcgen::CertificateParams::default().serialize_request(&rcgen::KeyPair::generate().unwrap());
     let request = ByteString(request.unwrap().pem().unwrap().into_bytes());
@@ -52,7 +52,8 @@ pub async fn everything(s: &Scene) -> Vec<Stored> {
         .replace("$NAMESPACE", s.namespace())
         .replace("$REQUEST", json!(request).as_str().unwrap());
     let mut bodies: BTreeMap<String, Value> = yaml::from_str(&bodies).unwrap();
-    let discovery = Discovery::new(s.stage().client().clone()).exclude(&["example.com"]).run().await.unwrap();
+    let discovery =
+        Discovery::new(s.server().client().clone()).exclude(&["example.com"]).run().await.unwrap();
     let mut stored = Vec::new();
     let mut known = BTreeSet::new();
     for group in discovery.groups() {

@@ -21,7 +21,7 @@ use std::{
 
 use baton_e2e::{
     generated,
-    scenario::{Play, Recorded, Scene, Stage, docs},
+    scenario::{Recorded, Scenario, SeedServer, Subject, docs},
 };
 use baton_testbed::Error;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -34,42 +34,51 @@ const AT_ONCE: usize = 8;
 const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
 
 /// All scenarios.
-fn plays() -> Vec<Play> {
-    [ssa::PLAYS, apply_kep::PLAYS, dry_run_kep::PLAYS, conflict_article::PLAYS, alpha_article::PLAYS]
-        .concat()
-        .concat()
+fn scenarios() -> Vec<Scenario> {
+    [
+        ssa::SCENARIOS,
+        apply_kep::SCENARIOS,
+        dry_run_kep::SCENARIOS,
+        conflict_article::SCENARIOS,
+        alpha_article::SCENARIOS,
+    ]
+    .concat()
+    .concat()
 }
 
 /// The recorded steps, by scenario.
 type Played = Arc<Mutex<BTreeMap<String, Vec<Recorded>>>>;
 
-/// A stage, which the first scenario starts.
+/// Runs scenarios on one server, which the first of them starts.
 #[derive(Default)]
-struct Theatre {
-    stage: OnceCell<Arc<Stage>>,
+struct Runner {
+    server: OnceCell<Arc<SeedServer>>,
     played: Played,
 }
 
-impl Theatre {
+impl Runner {
     /// Plays on a control plane.
-    async fn play(&self, play: Play) -> Result<(), Failed> {
-        let start = async || Stage::start().await.map(Arc::new).map_err(|error| error.report());
-        let stage = self.stage.get_or_try_init(start).await?;
-        self.play_on(stage, play).await
+    async fn play(&self, scenario: Scenario) -> Result<(), Failed> {
+        let start = async || SeedServer::start().await.map(Arc::new).map_err(|error| error.report());
+        let server = self.server.get_or_try_init(start).await?;
+        self.play_on(server, scenario).await
     }
 
     /// Plays on a server inside this process.
-    async fn play_in_process(&self, play: Play) -> Result<(), Failed> {
-        let start = async || Stage::start_in_process().map(Arc::new);
-        let stage = self.stage.get_or_try_init(start).await?;
-        self.play_on(stage, play).await
+    async fn play_in_process(&self, scenario: Scenario) -> Result<(), Failed> {
+        let start = async || SeedServer::start_in_process().map(Arc::new);
+        let server = self.server.get_or_try_init(start).await?;
+        self.play_on(server, scenario).await
     }
 
-    async fn play_on(&self, stage: &Arc<Stage>, play: Play) -> Result<(), Failed> {
-        let mut scene = Scene::open(stage, play.name).await.map_err(|error| error.report())?;
-        (play.run)(&mut scene).await;
-        let steps = scene.recorded().to_vec();
-        self.played.lock().unwrap_or_else(PoisonError::into_inner).insert(title(play.name).to_owned(), steps);
+    async fn play_on(&self, server: &Arc<SeedServer>, scenario: Scenario) -> Result<(), Failed> {
+        let mut subject = Subject::open(server, scenario.name).await.map_err(|error| error.report())?;
+        (scenario.run)(&mut subject).await;
+        let steps = subject.recorded().to_vec();
+        self.played
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(title(scenario.name).to_owned(), steps);
         Ok(())
     }
 }
@@ -89,41 +98,41 @@ fn main() -> ExitCode {
         }
     }));
     let runtime = Arc::new(Runtime::new().expect("a runtime"));
-    let (theatre, in_process) = (Arc::new(Theatre::default()), Arc::new(Theatre::default()));
-    let plays = plays();
-    let on_real = |play: &Play| {
-        let (play, runtime, theatre) = (*play, runtime.clone(), theatre.clone());
-        let server = if play.only_real.is_some() { "only_real" } else { "real" };
-        let name = format!("{server}::{}", title(play.name));
-        Trial::test(name, move || runtime.block_on(theatre.play(play))).with_ignored_flag(true)
+    let (runner, in_process) = (Arc::new(Runner::default()), Arc::new(Runner::default()));
+    let scenarios = scenarios();
+    let on_real = |scenario: &Scenario| {
+        let (scenario, runtime, runner) = (*scenario, runtime.clone(), runner.clone());
+        let server = if scenario.only_real.is_some() { "only_real" } else { "real" };
+        let name = format!("{server}::{}", title(scenario.name));
+        Trial::test(name, move || runtime.block_on(runner.play(scenario))).with_ignored_flag(true)
     };
-    let on_embedded = |play: &Play| {
-        let (play, runtime, theatre) = (*play, runtime.clone(), in_process.clone());
-        let name = format!("in_process::{}", title(play.name));
-        Trial::test(name, move || runtime.block_on(theatre.play_in_process(play)))
+    let on_embedded = |scenario: &Scenario| {
+        let (scenario, runtime, runner) = (*scenario, runtime.clone(), in_process.clone());
+        let name = format!("in_process::{}", title(scenario.name));
+        Trial::test(name, move || runtime.block_on(runner.play_in_process(scenario)))
     };
-    let embedded = plays.iter().filter(|play| play.only_real.is_none()).map(on_embedded);
-    let trials = embedded.chain(plays.iter().map(on_real)).chain(map::trials()).collect();
+    let embedded = scenarios.iter().filter(|scenario| scenario.only_real.is_none()).map(on_embedded);
+    let trials = embedded.chain(scenarios.iter().map(on_real)).chain(map::trials()).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
-    for (theatre, place) in [(&theatre, "on a control plane"), (&in_process, "in this process")] {
-        if let Some(stage) = theatre.stage.get() {
-            let played = theatre.played.lock().unwrap_or_else(PoisonError::into_inner).len();
-            println!("{played} of {} scenarios {place}; {}", plays.len(), stage.tally().counts());
+    for (runner, place) in [(&runner, "on a control plane"), (&in_process, "in this process")] {
+        if let Some(server) = runner.server.get() {
+            let played = runner.played.lock().unwrap_or_else(PoisonError::into_inner).len();
+            println!("{played} of {} scenarios {place}; {}", scenarios.len(), server.tally().counts());
         }
     }
-    let all_played = theatre.played.lock().unwrap_or_else(PoisonError::into_inner).len() == plays.len();
-    match theatre.stage.get() {
+    let all_played = runner.played.lock().unwrap_or_else(PoisonError::into_inner).len() == scenarios.len();
+    match runner.server.get() {
         _ if conclusion.has_failed() => ExitCode::FAILURE,
-        Some(stage) if all_played => documents(stage, &theatre.played),
+        Some(server) if all_played => documents(server, &runner.played),
         _ => ExitCode::SUCCESS,
     }
 }
 
 /// Compares the documents with what was played, or writes them.
-fn documents(stage: &Stage, played: &Played) -> ExitCode {
+fn documents(server: &SeedServer, played: &Played) -> ExitCode {
     const TEST: &str = "test -p baton-e2e --test seeds -- --ignored";
     let played = played.lock().unwrap_or_else(PoisonError::into_inner);
-    let table = |text: &str| docs::table::render(text, &plays(), stage.release());
+    let table = |text: &str| docs::table::render(text, &scenarios(), server.release());
     let tutorial = |text: &str| docs::tutorial::render(text, &played);
     let compare = |path: &str, made: &dyn Fn(&str) -> Result<String, docs::RenderError>| {
         let made = made(&generated::read(path)?).map_err(Error::parse(path))?;

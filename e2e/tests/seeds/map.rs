@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs};
 use baton_e2e::{
     generated,
     scenario::{
-        Play,
+        Scenario,
         docs::table::{Row, rows},
     },
 };
@@ -41,7 +41,7 @@ fn no_promise_is_listed_twice() -> Result<(), Failed> {
 }
 
 fn each_promise_names_existing_scenarios() -> Result<(), Failed> {
-    let titles: BTreeSet<_> = super::plays().iter().map(Play::title).collect();
+    let titles: BTreeSet<_> = super::scenarios().iter().map(Scenario::title).collect();
     let is_there = |(name, file): &(&str, Option<&str>)| match file {
         None => titles.contains(name),
         Some(file) => {
@@ -59,7 +59,7 @@ fn each_promise_names_existing_scenarios() -> Result<(), Failed> {
 fn each_scenario_shows_a_promise() -> Result<(), Failed> {
     none(|rows| {
         let shown: BTreeSet<_> = rows.iter().flat_map(|row| &row.shown_by).map(|(name, _)| *name).collect();
-        let mut titles: Vec<_> = super::plays().iter().map(Play::title).collect();
+        let mut titles: Vec<_> = super::scenarios().iter().map(Scenario::title).collect();
         titles.sort_unstable();
         let twice = titles.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         let unnamed = titles.iter().copied().filter(|title| !shown.contains(title));

@@ -7,7 +7,7 @@ use std::{
     fmt::Write as _,
 };
 
-use super::{super::Play, RenderError};
+use super::{super::Scenario, RenderError};
 
 /// The end of the table's head.
 const HEAD: &str = "| --- | --- | --- | --- |\n";
@@ -54,9 +54,9 @@ pub fn rows(document: &str) -> Result<Vec<Row<'_>>, RenderError> {
 }
 
 /// The document with its current figures, links and release.
-pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, RenderError> {
+pub fn render(document: &str, scenarios: &[Scenario], release: &str) -> Result<String, RenderError> {
     let rows = rows(document)?;
-    let files: BTreeMap<_, _> = plays.iter().map(|play| (play.title(), play.file)).collect();
+    let files: BTreeMap<_, _> = scenarios.iter().map(|scenario| (scenario.title(), scenario.file)).collect();
     let documents: BTreeSet<_> = rows.iter().map(Row::document).collect();
     let changed = rows.iter().filter(|row| row.promise.contains(TODAY)).count();
     let mut text = format!(
@@ -71,7 +71,7 @@ pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, R
          | promise | document, section | scenario | server |\n{HEAD}",
         rows.len(),
         documents.len(),
-        plays.len()
+        scenarios.len()
     );
     for Row { promise, section, shown_by } in &rows {
         let link = |(name, file): &(&str, Option<&str>)| {

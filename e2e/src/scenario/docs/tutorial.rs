@@ -103,7 +103,7 @@ fn sent_fields(object: &Json, sent: &Json) -> Json {
 /// A document without what differs in each run.
 fn document(json: &Json) -> String {
     let text = yaml(&scrubbed(json));
-    // The server generates the end of a scene's namespace.
+    // The server generates the end of a scenario's namespace.
     let mut parts = text.split("scene-");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + "scene" + part.get(5..).unwrap_or_default())

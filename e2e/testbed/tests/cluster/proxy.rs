@@ -15,14 +15,14 @@ use kube::{
 use serde_json::json;
 
 /// A namespace, a client that reaches it by way of a proxy with these rules, and the administrator's, that doesn't.
-struct Scene {
+struct Proxied {
     namespace: Namespace,
-    proxied: Client,
+    client: Client,
     direct: Client,
     proxy: Proxy,
 }
 
-impl Scene {
+impl Proxied {
     async fn start(name: &str, rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) -> Self {
         let cluster = Cluster::shared().await;
         let namespace = cluster.namespace(name).await.unwrap();
@@ -35,16 +35,16 @@ impl Scene {
             cluster.real().kubectl(args).await.unwrap().success().unwrap();
         }
         let proxy = Proxy::start(&cluster, rules).await.unwrap();
-        let proxied = cluster.client_by_way_of(&proxy.route(), namespace.name(), "editor").await.unwrap();
+        let client = cluster.client_by_way_of(&proxy.route(), namespace.name(), "editor").await.unwrap();
         let direct = cluster.admin().await.unwrap();
-        let scene = Self { namespace, proxied, direct, proxy };
-        scene.until_allowed().await;
-        scene
+        let proxied = Self { namespace, client, direct, proxy };
+        proxied.until_allowed().await;
+        proxied
     }
 
     /// A role binding counts a moment after it was made.
     async fn until_allowed(&self) {
-        let maps = self.maps(&self.proxied);
+        let maps = self.maps(&self.client);
         eventually("the role binding to count", async || maps.list(&ListParams::default()).await).await;
     }
 
@@ -56,7 +56,7 @@ impl Scene {
     async fn apply(&self, name: &str) -> kube::Result<ConfigMap> {
         let map =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}});
-        self.maps(&self.proxied).patch(name, &PatchParams::apply("test"), &Patch::Apply(map)).await
+        self.maps(&self.client).patch(name, &PatchParams::apply("test"), &Patch::Apply(map)).await
     }
 
     /// Whether there is such a `ConfigMap`, without the proxy.
@@ -72,15 +72,15 @@ fn map(name: &str) -> ConfigMap {
 #[tokio::test]
 #[ignore = "on a real control plane"]
 async fn a_client_reads_and_writes_through_the_proxy_as_itself() {
-    let scene = Scene::start("through", |_| Action::Forward).await;
+    let proxied = Proxied::start("through", |_| Action::Forward).await;
     let audit = Cluster::shared().await.audit().unwrap();
-    let maps = scene.maps(&scene.proxied);
+    let maps = proxied.maps(&proxied.client);
     maps.create(&PostParams::default(), &map("created")).await.unwrap();
     let names: Vec<_> =
         maps.list(&ListParams::default()).await.unwrap().iter().map(ConfigMap::name_any).collect();
     assert!(names.contains(&"created".to_owned()), "{names:?}");
 
-    let user = format!("system:serviceaccount:{}:editor", scene.namespace);
+    let user = format!("system:serviceaccount:{}:editor", proxied.namespace);
     let created = async || audit.wait_for(PATIENCE, |log| log.verb("create").name("created").by(&user)).await;
     assert_eq!(created().await.unwrap()[0].code, Some(201));
     let refused = maps.get("missing").await.unwrap_err().to_string();
@@ -90,16 +90,16 @@ async fn a_client_reads_and_writes_through_the_proxy_as_itself() {
 #[tokio::test]
 #[ignore = "on a real control plane"]
 async fn the_events_of_a_watch_flow_until_it_is_cut() {
-    let scene = Scene::start("watch", |_| Action::Forward).await;
+    let proxied = Proxied::start("watch", |_| Action::Forward).await;
     let params = WatchParams::default().disable_bookmarks().fields("metadata.name!=kube-root-ca.crt");
-    let watch = async || scene.maps(&scene.proxied).watch(&params, "0").await.unwrap().boxed();
+    let watch = async || proxied.maps(&proxied.client).watch(&params, "0").await.unwrap().boxed();
     let mut events = watch().await;
     for name in ["first", "second"] {
-        scene.maps(&scene.direct).create(&PostParams::default(), &map(name)).await.unwrap();
+        proxied.maps(&proxied.direct).create(&PostParams::default(), &map(name)).await.unwrap();
         let event = tokio::time::timeout(PATIENCE, events.try_next()).await.unwrap().unwrap().unwrap();
         assert!(matches!(&event, WatchEvent::Added(map) if map.name_any() == name), "{event:?}");
     }
-    scene.proxy.cut_watches();
+    proxied.proxy.cut_watches();
     let rest = events.map(drop).collect::<Vec<_>>();
     tokio::time::timeout(PATIENCE, rest).await.expect("the watch goes on");
     let event = watch().await.try_next().await;
@@ -111,16 +111,16 @@ async fn the_events_of_a_watch_flow_until_it_is_cut() {
 async fn after_a_crash_nothing_reaches_the_server_any_more() {
     for (side, answer) in [(Side::Before, None), (Side::After, Some(201))] {
         let crash = Crash::at(CrashPoint { write: 2, side });
-        let scene = Scene::start("crash", crash.rule()).await;
+        let proxied = Proxied::start("crash", crash.rule()).await;
         crash.arm();
-        scene.apply("first").await.unwrap();
-        scene.apply("second").await.unwrap_err();
-        let cut = scene.proxy.cut().await;
+        proxied.apply("first").await.unwrap();
+        proxied.apply("second").await.unwrap_err();
+        let cut = proxied.proxy.cut().await;
         assert_eq!((cut.response, cut.request.path.rsplit('/').next().unwrap()), (answer, "second"));
-        assert_eq!(scene.stored("second").await, answer.is_some());
+        assert_eq!(proxied.stored("second").await, answer.is_some());
 
-        let later = tokio::time::timeout(Duration::from_millis(300), scene.apply("third"));
+        let later = tokio::time::timeout(Duration::from_millis(300), proxied.apply("third"));
         assert!(later.await.is_err(), "it is neither passed on nor gets a response");
-        assert!(!scene.stored("third").await);
+        assert!(!proxied.stored("third").await);
     }
 }

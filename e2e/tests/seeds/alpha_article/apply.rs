@@ -1,26 +1,26 @@
 //! What client-side and server-side apply do, and what a cluster needs for them.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 
 use crate::LAST_APPLIED;
 
 use super::{IMAGE, last_sent, nginx, of_nginx};
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     the_server_has_no_feature_gate, commands_create_replace_and_delete, apply_declares_the_wanted_object,
     a_replacement_loses_what_others_manage, what_was_applied_before_decides_what_is_removed,
     the_annotation_holds_what_was_applied, client_side_apply_reads_and_sends_a_difference;
 }
 
-async fn the_server_has_no_feature_gate(s: &mut Scene) {
+async fn the_server_has_no_feature_gate(s: &mut Subject) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).creates().await;
     let metrics = s.kubectl("get --raw /metrics").prints("kubernetes_feature_enabled{").await;
     assert!(!metrics.stdout.contains(r#"name="ServerSideApply""#), "the gate still exists");
 }
 
-async fn commands_create_replace_and_delete(s: &mut Scene) {
+async fn commands_create_replace_and_delete(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("create -f -").reading(&nginx("nginx")).sends(&["create"]).await;
     s.kubectl("create -f -").reading(&nginx("nginx:1.15")).fails("(AlreadyExists)").await;
@@ -31,7 +31,7 @@ async fn commands_create_replace_and_delete(s: &mut Scene) {
     s.kubectl("replace -f -").reading(&nginx("nginx:1.15")).fails("(NotFound)").await;
 }
 
-async fn apply_declares_the_wanted_object(s: &mut Scene) {
+async fn apply_declares_the_wanted_object(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).prints("created").await;
     s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).prints("configured").await;
@@ -41,7 +41,7 @@ async fn apply_declares_the_wanted_object(s: &mut Scene) {
     s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).prints("created").await;
 }
 
-async fn a_replacement_loses_what_others_manage(s: &mut Scene) {
+async fn a_replacement_loses_what_others_manage(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).await;
     let revision = "metadata: {annotations: {deployment.kubernetes.io/revision: '1'}}";
@@ -52,7 +52,7 @@ async fn a_replacement_loses_what_others_manage(s: &mut Scene) {
     s.expect_absent(".metadata.annotations");
 }
 
-async fn what_was_applied_before_decides_what_is_removed(s: &mut Scene) {
+async fn what_was_applied_before_decides_what_is_removed(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {applied: '1', dropped: '1'}").await;
     s.merge_patch_as("kube-controller-manager", "data: {others: '1'}").await;
     s.kubectl("apply -f -").reading("data: {applied: '1'}").await;
@@ -60,7 +60,7 @@ async fn what_was_applied_before_decides_what_is_removed(s: &mut Scene) {
     s.expect(".data", "{applied: '1', others: '1'}");
 }
 
-async fn the_annotation_holds_what_was_applied(s: &mut Scene) {
+async fn the_annotation_holds_what_was_applied(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).await;
     let annotation: serde_json::Value = serde_json::from_str(s.text(LAST_APPLIED)).unwrap();
@@ -74,7 +74,7 @@ async fn the_annotation_holds_what_was_applied(s: &mut Scene) {
     assert_eq!(serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap(), annotation);
 }
 
-async fn client_side_apply_reads_and_sends_a_difference(s: &mut Scene) {
+async fn client_side_apply_reads_and_sends_a_difference(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).sends(&["get", "create"]).await;
     s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).sends(&["get", "patch"]).await;

@@ -1,16 +1,16 @@
 //! What kubectl sends for a server-side apply, and the same without kubectl: over plain HTTP.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 use baton_testbed::{PATIENCE, poll};
 
 use super::{IMAGE, last_sent, nginx, of_nginx, plain::Plain};
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     kubectl_sends_only_a_patch, http_and_a_token_are_enough;
 }
 
-async fn kubectl_sends_only_a_patch(s: &mut Scene) {
+async fn kubectl_sends_only_a_patch(s: &mut Subject) {
     of_nginx(s).await;
     for image in ["nginx", "nginx:1.15", "nginx:1.15"] {
         s.kubectl("apply --server-side -f -").reading(&nginx(image)).sends(&["patch"]).await;
@@ -19,7 +19,7 @@ async fn kubectl_sends_only_a_patch(s: &mut Scene) {
             assert!(last_sent(s).at(member).is_some(), "{}", last_sent(s));
         }
     }
-    let log = s.stage().cluster().audit().unwrap().entries().unwrap();
+    let log = s.server().cluster().audit().unwrap().entries().unwrap();
     let patches = log.namespace(s.namespace()).resource("deployments").verb("patch");
     let codes: Vec<_> = patches.iter().map(|patch| patch.code).collect();
     assert_eq!(codes, [Some(201), Some(200), Some(200)]);
@@ -29,10 +29,10 @@ async fn kubectl_sends_only_a_patch(s: &mut Scene) {
     }
 }
 
-async fn http_and_a_token_are_enough(s: &mut Scene) {
+async fn http_and_a_token_are_enough(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("wait --for=create serviceaccount/default --timeout=60s").await;
-    let control_plane = s.stage().cluster().real();
+    let control_plane = s.server().cluster().real();
     let kubeconfig = control_plane.kubeconfig_for_service_account(s.namespace(), "default").await;
     let client = Plain::new(&kubeconfig.unwrap()).await;
     s.kubectl("get secrets").prints("No resources found").await;

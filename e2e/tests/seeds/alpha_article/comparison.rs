@@ -1,16 +1,16 @@
 //! kubectl's flags for server-side apply, and a conflict with an edit.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 
 use super::{IMAGE, nginx, of_nginx};
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     the_flags_of_the_alpha_are_gone, server_side_apply_conflicts_with_an_edit,
     a_conflict_is_resolved_in_the_manifest;
 }
 
-async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
+async fn the_flags_of_the_alpha_are_gone(s: &mut Subject) {
     of_nginx(s).await;
     for flag in ["server-side", "field-manager=me", "force-conflicts"] {
         s.kubectl(&format!("apply --experimental-{flag} -f -"))
@@ -22,7 +22,7 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn server_side_apply_conflicts_with_an_edit(s: &mut Scene) {
+async fn server_side_apply_conflicts_with_an_edit(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
     s.kubectl("set image deployment nginx nginx=nginx:1.15").prints("image updated").await;
@@ -41,7 +41,7 @@ async fn server_side_apply_conflicts_with_an_edit(s: &mut Scene) {
     assert!(!refused.body.to_string().contains(" at 20"), "the conflict has a time: {}", refused.body);
 }
 
-async fn a_conflict_is_resolved_in_the_manifest(s: &mut Scene) {
+async fn a_conflict_is_resolved_in_the_manifest(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
     s.kubectl("set image deployment nginx nginx=nginx:1.15").await;

@@ -6,16 +6,17 @@ mod comparison;
 mod plain;
 mod state;
 
-use baton_e2e::scenario::{Play, Scene, builtin};
+use baton_e2e::scenario::{Scenario, Subject, builtin};
 use baton_testbed::Json;
 
-pub const PLAYS: &[&[Play]] = &[apply::PLAYS, clients::PLAYS, comparison::PLAYS, state::PLAYS];
+pub const SCENARIOS: &[&[Scenario]] =
+    &[apply::SCENARIOS, clients::SCENARIOS, comparison::SCENARIOS, state::SCENARIOS];
 
 /// The image of the container, spelled as in conflicts.
 const IMAGE: &str = r#".spec.template.spec.containers[name="nginx"].image"#;
 
 /// Makes the Deployment of the article the subject.
-async fn of_nginx(s: &mut Scene) {
+async fn of_nginx(s: &mut Subject) {
     s.named("nginx").await;
     s.of(builtin::DEPLOYMENT).await;
 }
@@ -32,6 +33,6 @@ fn nginx(image: &str) -> String {
 }
 
 /// The body that was sent last.
-fn last_sent(s: &Scene) -> &Json {
+fn last_sent(s: &Subject) -> &Json {
     s.recorded().last().and_then(|step| step.sent.as_ref()).expect("something was sent")
 }

@@ -1,19 +1,19 @@
 //! Where server-side apply stores ownership, and in which format.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 use baton_testbed::Json;
 
 use crate::LAST_APPLIED;
 
 use super::{IMAGE, nginx, of_nginx};
 
-plays! {
+scenario_list! {
     a_tree_of_fields, an_index_of_a_list_written_by_hand, an_index_of_an_atomic_list_written_by_hand;
     only real, because "of kubectl":
     an_existing_annotation_stays_up_to_date, kubectl_applies_as_another_manager;
 }
 
-async fn an_existing_annotation_stays_up_to_date(s: &mut Scene) {
+async fn an_existing_annotation_stays_up_to_date(s: &mut Subject) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).await;
     // The intent, the annotation, the move of client-side apply's fields, and the intent again.
@@ -27,7 +27,7 @@ async fn an_existing_annotation_stays_up_to_date(s: &mut Scene) {
     s.expect(IMAGE, "nginx:1.16");
 }
 
-async fn kubectl_applies_as_another_manager(s: &mut Scene) {
+async fn kubectl_applies_as_another_manager(s: &mut Subject) {
     let apply = "apply --server-side --field-manager=my-controller -f -";
     s.kubectl(apply).reading("data: {key: value}").await;
     s.expect_managers(&["my-controller (Apply)"]);
@@ -37,7 +37,7 @@ async fn kubectl_applies_as_another_manager(s: &mut Scene) {
     s.expect_owner(".data.key", "my-controller (Apply)");
 }
 
-async fn a_tree_of_fields(s: &mut Scene) {
+async fn a_tree_of_fields(s: &mut Subject) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).await;
     let container = r#"'k:{"name":"nginx"}': {.: {}, f:image: {}, f:name: {}}"#;
@@ -58,7 +58,7 @@ async fn a_tree_of_fields(s: &mut Scene) {
 }
 
 /// A patch that adds an update of `indexed` with these fields to the live object's managers.
-fn with_entry(s: &Scene, api_version: &str, fields: &str) -> String {
+fn with_entry(s: &Subject, api_version: &str, fields: &str) -> String {
     let entry: Json = format!(
         r#"{{"manager":"indexed","operation":"Update","apiVersion":"{api_version}","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{fields}}}"#
     )
@@ -70,7 +70,7 @@ fn with_entry(s: &Scene, api_version: &str, fields: &str) -> String {
     format!(r#"[{{"op":"replace","path":"/metadata/managedFields","value":{list}}}]"#)
 }
 
-async fn an_index_of_a_list_written_by_hand(s: &mut Scene) {
+async fn an_index_of_a_list_written_by_hand(s: &mut Subject) {
     s.apply_as("kubectl", "metadata: {finalizers: [example.com/mine]}").await;
     let fields = r#"{"f:metadata":{"f:finalizers":{"i:0":{}}}}"#;
     let patch = with_entry(s, "v1", fields);
@@ -82,7 +82,7 @@ async fn an_index_of_a_list_written_by_hand(s: &mut Scene) {
     s.expect_owner(".metadata.finalizers[0]", "indexed (Update)");
 }
 
-async fn an_index_of_an_atomic_list_written_by_hand(s: &mut Scene) {
+async fn an_index_of_an_atomic_list_written_by_hand(s: &mut Subject) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).await;
     let fields = r#"{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:args":{"i:0":{}}}}}}}}"#;

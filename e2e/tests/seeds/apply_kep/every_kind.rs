@@ -1,14 +1,14 @@
 //! The same apply for every kind: nothing here depends on the kind.
 
 use baton_e2e::{
-    plays,
-    scenario::{BuiltIn, Scene},
+    scenario::{BuiltIn, Subject},
+    scenario_list,
 };
 use serde_json::json;
 
 use crate::kinds::everything;
 
-plays! {
+scenario_list! {
     every_kind_of_the_server_is_applied_alike,
 }
 
@@ -28,7 +28,7 @@ const TRIED: [&str; 8] = [
 const ELSEWHERE: [&str; 3] =
     ["baton.rs/workloads", "certificates.k8s.io/certificatesigningrequests", "networking.k8s.io/ipaddresses"];
 
-async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
+async fn every_kind_of_the_server_is_applied_alike(s: &mut Subject) {
     let mut applied = 0;
     for mut stored in everything(s).await.into_iter().filter(|stored| stored.preferred) {
         let [group, version, name, plural] = [

@@ -1,15 +1,15 @@
 //! The goals and non-goals of apply.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene, builtin},
+    scenario::{Crd, Subject, builtin},
+    scenario_list,
 };
 use baton_testbed::AdmissionWebhook;
 
 use super::{WEB, wire};
 use crate::dry_run_kep::webhooks::{MUTATING, install};
 
-plays! {
+scenario_list! {
     people_and_systems_each_own_their_fields, what_an_autoscaler_sets_survives_an_apply,
     defaults_have_no_owner, a_schema_gains_a_field, the_steps_before_do_not_matter,
     the_change_of_an_intent_is_the_change_of_the_object, what_cannot_be_changed_is_refused,
@@ -21,7 +21,7 @@ plays! {
     another_name_is_another_object;
 }
 
-async fn people_and_systems_each_own_their_fields(s: &mut Scene) {
+async fn people_and_systems_each_own_their_fields(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
     s.apply_as("platform", "metadata: {labels: {cost-center: shop}}").await;
@@ -33,7 +33,7 @@ async fn people_and_systems_each_own_their_fields(s: &mut Scene) {
     s.expect_owner(".spec.selector", "team (Apply)");
 }
 
-async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
+async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.scale_as("autoscaler", 5).await;
@@ -42,7 +42,7 @@ async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
     s.expect(".spec.replicas", "5");
 }
 
-async fn defaults_have_no_owner(s: &mut Scene) {
+async fn defaults_have_no_owner(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).creates().await;
     s.expect(".spec.replicas", "1");
@@ -56,7 +56,7 @@ async fn defaults_have_no_owner(s: &mut Scene) {
     s.apply_as("team", WEB).changes_nothing().await;
 }
 
-async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
+async fn what_a_mutating_webhook_adds_survives(s: &mut Subject) {
     let touched = ".metadata.annotations.webhook.test/touched";
     let webhook = AdmissionWebhook::start().await.unwrap();
     install(s, &webhook, MUTATING, "/mutate", "None").await;
@@ -69,7 +69,7 @@ async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
     s.expect(touched, "'true'");
 }
 
-async fn a_schema_gains_a_field(s: &mut Scene) {
+async fn a_schema_gains_a_field(s: &mut Subject) {
     s.define(Crd::new("KepShape", "spec: {type: object, properties: {size: {type: integer}}}")).await;
     s.apply_as("alice", "spec: {size: 1}").await;
     s.apply_as("bob", "spec: {colour: red}")
@@ -85,7 +85,7 @@ async fn a_schema_gains_a_field(s: &mut Scene) {
     s.apply_as("alice", "spec: {size: 1, colour: blue}").conflicts_with("bob", ".spec.colour").await;
 }
 
-async fn the_steps_before_do_not_matter(s: &mut Scene) {
+async fn the_steps_before_do_not_matter(s: &mut Subject) {
     let intent = "data: {greeting: hello, colour: red}";
     let fields = [".data.greeting", ".data.colour"];
     s.named("new").await;
@@ -112,14 +112,14 @@ async fn the_steps_before_do_not_matter(s: &mut Scene) {
     s.expect(".data", "{greeting: hello, colour: red}");
 }
 
-async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
+async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Subject) {
     s.apply_as("team", "data: {stays: a, changes: b, goes: c}").await;
     s.merge_patch_as("editor", "data: {foreign: d}").await;
     s.apply_as("team", "data: {stays: a, changes: B, comes: e}").await;
     s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
 }
 
-async fn kubectl_and_a_plain_request_give_the_same_object(s: &mut Scene) {
+async fn kubectl_and_a_plain_request_give_the_same_object(s: &mut Subject) {
     s.of(builtin::SERVICE).await;
     let (first, second) = (
         "spec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 443}]}",
@@ -136,7 +136,7 @@ async fn kubectl_and_a_plain_request_give_the_same_object(s: &mut Scene) {
     s.expect_absent(".spec.ports[1]");
 }
 
-async fn several_objects_are_several_requests(s: &mut Scene) {
+async fn several_objects_are_several_requests(s: &mut Subject) {
     let list = "apiVersion: v1\nkind: List\nitems: []\nmetadata: {name: example}\n";
     let uri = format!("{}/example?fieldManager=team", wire::config_maps(s));
     let (code, message) = wire::send(s, "PATCH", &uri, wire::APPLY, list).await.unwrap_err();
@@ -145,7 +145,7 @@ async fn several_objects_are_several_requests(s: &mut Scene) {
     let documents = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\ndata: {a: b}\n---\n\
         apiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\ndata: {a: [no text]}\n";
     let args = ["apply", "--server-side", "-f", "-", "--namespace", s.namespace()];
-    let command = s.stage().cluster().real().kubectl_command(args).unwrap().input(documents);
+    let command = s.server().cluster().real().kubectl_command(args).unwrap().input(documents);
     let output = command.run().await.unwrap();
     assert!(!output.status.success(), "{output}");
     s.named("second").await;
@@ -154,7 +154,7 @@ async fn several_objects_are_several_requests(s: &mut Scene) {
     s.expect_owner(".data.a", "kubectl (Apply)");
 }
 
-async fn another_name_is_another_object(s: &mut Scene) {
+async fn another_name_is_another_object(s: &mut Subject) {
     s.apply_as("team", "data: {greeting: hello}").await;
     let uri = format!("{}/example?fieldManager=team", wire::config_maps(s));
     let renamed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {greeting: hello}\n";
@@ -168,7 +168,7 @@ async fn another_name_is_another_object(s: &mut Scene) {
     s.expect(".data.greeting", "hello");
 }
 
-async fn what_cannot_be_changed_is_refused(s: &mut Scene) {
+async fn what_cannot_be_changed_is_refused(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     let other = WEB.replace("app: web", "app: shop");
@@ -182,7 +182,7 @@ async fn what_cannot_be_changed_is_refused(s: &mut Scene) {
         .await;
 }
 
-async fn the_type_of_a_service_is_changed(s: &mut Scene) {
+async fn the_type_of_a_service_is_changed(s: &mut Subject) {
     s.of(builtin::SERVICE).await;
     let spec = "spec: {type: ClusterIP, selector: {app: web}, ports: [{port: 80}]}";
     s.apply_as("team", spec).await;

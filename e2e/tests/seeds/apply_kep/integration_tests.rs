@@ -1,13 +1,13 @@
 //! The integration tests of the plan: of a whole server, and of kubectl.
 
 use baton_e2e::{
-    plays,
-    scenario::{BuiltIn, Crd, Scene, builtin},
+    scenario::{BuiltIn, Crd, Subject, builtin},
+    scenario_list,
 };
 
 use super::WEB;
 
-plays! {
+scenario_list! {
     apply_creates_in_any_storage, an_apply_with_a_uid_creates_nothing, managed_fields_stay_as_they_are,
     a_manager_without_fields_has_no_entry, apply_works_with_custom_resources;
     only real, because "of the order of members on the wire":
@@ -16,7 +16,7 @@ plays! {
     kubectl_applies_server_side, kubectl_takes_over_by_force, the_same_manifests_give_the_same_object;
 }
 
-async fn apply_creates_in_any_storage(s: &mut Scene) {
+async fn apply_creates_in_any_storage(s: &mut Subject) {
     for (kind, spec) in [
         (
             builtin::POD,
@@ -38,14 +38,14 @@ async fn apply_creates_in_any_storage(s: &mut Scene) {
     }
 }
 
-async fn an_apply_with_a_uid_creates_nothing(s: &mut Scene) {
+async fn an_apply_with_a_uid_creates_nothing(s: &mut Subject) {
     s.apply_as("pipeline", "metadata: {uid: 6c4ea8ee-0d4b-4d2f-8d3d-e1d3d8e2f5a1}\ndata: {a: b}")
         .is_refused(409, "uid mismatch")
         .await;
     s.expect_absent("");
 }
 
-async fn managed_fields_have_one_form(s: &mut Scene) {
+async fn managed_fields_have_one_form(s: &mut Subject) {
     s.apply_as("pipeline", "metadata: {labels: {a: b}}\ndata: {c: d}").await;
     s.update_as("console", "data: {c: e}").await;
     let entries = s.at(".metadata.managedFields").unwrap().items();
@@ -59,7 +59,7 @@ async fn managed_fields_have_one_form(s: &mut Scene) {
     s.expect(".metadata.managedFields[1].apiVersion", "v1");
 }
 
-async fn managed_fields_stay_as_they_are(s: &mut Scene) {
+async fn managed_fields_stay_as_they_are(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("pipeline", WEB).await;
     s.update_as("console", "spec: {paused: true}").await;
@@ -77,7 +77,7 @@ async fn managed_fields_stay_as_they_are(s: &mut Scene) {
     s.expect_managers(&["pipeline (Apply)", "console (Update)", "controller (Update status)"]);
 }
 
-async fn a_manager_without_fields_has_no_entry(s: &mut Scene) {
+async fn a_manager_without_fields_has_no_entry(s: &mut Subject) {
     s.apply_as("alice", "{}").creates().await;
     s.expect_absent(".metadata.managedFields");
     s.apply_as("alice", "data: {a: '1'}").await;
@@ -88,7 +88,7 @@ async fn a_manager_without_fields_has_no_entry(s: &mut Scene) {
     s.expect_managers(&["bob (Apply)"]);
 }
 
-async fn apply_works_with_custom_resources(s: &mut Scene) {
+async fn apply_works_with_custom_resources(s: &mut Subject) {
     let parts = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
         required: [name], properties: {name: {type: string}, size: {type: integer}}}}";
     let shape =
@@ -106,7 +106,7 @@ async fn apply_works_with_custom_resources(s: &mut Scene) {
     s.expect_absent(".spec.parts[0]");
 }
 
-async fn kubectl_applies_server_side(s: &mut Scene) {
+async fn kubectl_applies_server_side(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.kubectl("apply --server-side -f -")
         .reading(WEB)
@@ -130,7 +130,7 @@ async fn kubectl_applies_server_side(s: &mut Scene) {
     s.expect_managers(&["kubectl (Apply)"]);
 }
 
-async fn kubectl_takes_over_by_force(s: &mut Scene) {
+async fn kubectl_takes_over_by_force(s: &mut Subject) {
     s.apply_as("pipeline", "data: {a: '1'}").await;
     s.kubectl("apply --server-side -f -")
         .reading("data: {a: '2'}")
@@ -150,7 +150,7 @@ const MANIFESTS: [&str; 4] = [
     "spec: {selector: {app: web}, ports: [{name: a, port: 80}], sessionAffinity: ClientIP}",
 ];
 
-async fn the_same_manifests_give_the_same_object(s: &mut Scene) {
+async fn the_same_manifests_give_the_same_object(s: &mut Subject) {
     s.of(builtin::SERVICE).await;
     for manifest in MANIFESTS {
         let mut seen = Vec::new();

@@ -1,16 +1,16 @@
 //! kubectl's flag for server-side apply.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 use baton_testbed::{Action, PATIENCE, Proxy, Route, poll};
 
 use super::wire;
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     the_flag_is_server_side, kubectl_does_not_fall_back;
 }
 
-async fn the_flag_is_server_side(s: &mut Scene) {
+async fn the_flag_is_server_side(s: &mut Subject) {
     s.kubectl("apply --server-side -f -")
         .reading("data: {greeting: hello}")
         .prints("serverside-applied")
@@ -21,8 +21,8 @@ async fn the_flag_is_server_side(s: &mut Scene) {
     assert_eq!(shown.stdout, "");
 }
 
-async fn kubectl_does_not_fall_back(s: &mut Scene) {
-    let cluster = s.stage().cluster();
+async fn kubectl_does_not_fall_back(s: &mut Subject) {
+    let cluster = s.server().cluster();
     let control_plane = cluster.real();
     let namespace = s.namespace();
     // kubectl sends no credentials without TLS, so the anonymous user needs permissions.

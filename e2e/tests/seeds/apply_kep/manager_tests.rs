@@ -1,14 +1,14 @@
 //! The unit tests of the plan: how managers are stored.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene, builtin},
+    scenario::{Crd, Subject, builtin},
+    scenario_list,
 };
 use baton_testbed::Json;
 
 use super::WEB;
 
-plays! {
+scenario_list! {
     identity_fields_have_no_owner, managed_fields_round_trip,
     managers_of_any_name_are_distinguished, managers_are_sorted, conflicts_are_readable, field_sets_round_trip,
     broken_managed_fields_are_caught, path_elements_round_trip, unknown_qualifiers_are_ignored,
@@ -16,7 +16,7 @@ plays! {
     objects_are_converted_between_versions,
 }
 
-async fn identity_fields_have_no_owner(s: &mut Scene) {
+async fn identity_fields_have_no_owner(s: &mut Subject) {
     let namespace = s.namespace().to_owned();
     s.apply_as("alice", &format!("metadata: {{namespace: {namespace}, labels: {{a: b}}}}\ndata: {{c: d}}"))
         .await;
@@ -36,7 +36,7 @@ async fn identity_fields_have_no_owner(s: &mut Scene) {
     s.expect_fields("carol (Update)", &[".metadata.labels", ".metadata.labels.a"]);
 }
 
-async fn managed_fields_round_trip(s: &mut Scene) {
+async fn managed_fields_round_trip(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
     s.scale_as("scaler", 3).await;
@@ -48,7 +48,7 @@ async fn managed_fields_round_trip(s: &mut Scene) {
     s.merge_patch_as("console", &patch.to_string()).changes_nothing().await;
 }
 
-async fn managers_of_any_name_are_distinguished(s: &mut Scene) {
+async fn managers_of_any_name_are_distinguished(s: &mut Subject) {
     let names = ["a \"quoted\" name", "a\\b", "{\"manager\":\"x\"}", "ünïcödé 管理", "a name", "a/b:c@d"];
     let longest = "m".repeat(128);
     for (i, name) in names.iter().copied().chain([longest.as_str()]).enumerate() {
@@ -62,7 +62,7 @@ async fn managers_of_any_name_are_distinguished(s: &mut Scene) {
     s.apply_as(names[0], "data: {key0: x, key1: z}").conflicts_with(names[1], ".data.key1").await;
 }
 
-async fn managers_are_sorted(s: &mut Scene) {
+async fn managers_are_sorted(s: &mut Subject) {
     s.create_as("z", "data: {z: x}").await;
     s.next_second().await;
     s.update_as("b", "data: {b: x}").await;
@@ -106,7 +106,7 @@ async fn managers_are_sorted(s: &mut Scene) {
     s.expect(".metadata.managedFields[4].apiVersion", "autoscaling/v2");
 }
 
-async fn conflicts_are_readable(s: &mut Scene) {
+async fn conflicts_are_readable(s: &mut Subject) {
     s.apply_as("alice", "data: {a: '1', b: '1'}").await;
     let response = s.apply_as("bob", "data: {a: '2'}").conflicts_with("alice", ".data.a").await;
     let text = |path: &str| response.at(path).and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -144,7 +144,7 @@ const SHAPE: &str = "spec:
         required: [name, size]
         properties: {name: {type: string}, size: {type: integer}, open: {type: boolean}}";
 
-async fn field_sets_round_trip(s: &mut Scene) {
+async fn field_sets_round_trip(s: &mut Subject) {
     s.define(Crd::new("KepSetsRound", SHAPE)).await;
     s.apply_as(
         "alice",
@@ -173,7 +173,7 @@ fn managed(fields: &str) -> String {
     )
 }
 
-async fn broken_managed_fields_are_caught(s: &mut Scene) {
+async fn broken_managed_fields_are_caught(s: &mut Subject) {
     s.apply_as("alice", "data: {a: '1'}").await;
     for fields in ["[]", "text", "{'f:data': 1}", "{'f:data': {'f:a': [1]}}", "{'nothing': {}}"] {
         s.merge_patch_as("console", &managed(fields)).changes_nothing().await;
@@ -190,7 +190,7 @@ async fn broken_managed_fields_are_caught(s: &mut Scene) {
         .await;
 }
 
-async fn path_elements_round_trip(s: &mut Scene) {
+async fn path_elements_round_trip(s: &mut Subject) {
     s.define(Crd::new("KepElements", SHAPE)).await;
     s.apply_as(
         "alice",
@@ -224,7 +224,7 @@ async fn path_elements_round_trip(s: &mut Scene) {
     s.expect_fields("hand (Update)", &[".spec.names[0]", ".spec.names[1].a"]);
 }
 
-async fn unknown_qualifiers_are_ignored(s: &mut Scene) {
+async fn unknown_qualifiers_are_ignored(s: &mut Subject) {
     s.apply_as("alice", "data: {a: '1', b: '1'}").await;
     s.merge_patch_as(
         "console",
@@ -235,7 +235,7 @@ async fn unknown_qualifiers_are_ignored(s: &mut Scene) {
     s.expect_fields("hand (Update)", &[".data.a"]);
 }
 
-async fn wrong_values_of_qualifiers_are_caught(s: &mut Scene) {
+async fn wrong_values_of_qualifiers_are_caught(s: &mut Subject) {
     s.apply_as("alice", "data: {a: '1'}").await;
     for element in ["k:not JSON", "k:[]", "v:not JSON", "i:x", "i:1.5", "fdata", ""] {
         let fields = format!("{{'f:data': {{'f:a': {{}}, '{element}': {{}}}}}}");
@@ -244,7 +244,7 @@ async fn wrong_values_of_qualifiers_are_caught(s: &mut Scene) {
     s.expect_fields("alice (Apply)", &[".data.a"]);
 }
 
-async fn built_in_and_custom_objects_become_typed(s: &mut Scene) {
+async fn built_in_and_custom_objects_become_typed(s: &mut Subject) {
     s.define(Crd::new("KepBoth", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}]}").await;
     s.expect_owner(r#".spec.parts[name="one",size=1]"#, "alice (Apply)");
@@ -259,7 +259,7 @@ async fn built_in_and_custom_objects_become_typed(s: &mut Scene) {
         .await;
 }
 
-async fn objects_are_converted_between_versions(s: &mut Scene) {
+async fn objects_are_converted_between_versions(s: &mut Subject) {
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nothing}";
     s.of(builtin::AUTOSCALER_V1).await;
     s.apply_as("alice", &format!("spec: {{minReplicas: 2, maxReplicas: 3, {target}}}")).await;

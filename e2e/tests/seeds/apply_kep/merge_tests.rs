@@ -1,14 +1,14 @@
 //! The tests of the merge in the plan.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene, builtin},
+    scenario::{Crd, Subject, builtin},
+    scenario_list,
 };
 use baton_testbed::{PATIENCE, poll};
 
 use super::wire;
 
-plays! {
+scenario_list! {
     objects_are_merged_by_their_schema, an_applied_value_turns_into_its_fields,
     an_update_owns_the_difference, what_does_not_fit_the_schema_is_refused,
     all_conflicts_are_reported_at_once, what_is_no_conflict, apply_works_without_a_schema,
@@ -41,7 +41,7 @@ const SHAPE: &str = "spec:
     whole: {type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: integer}}
     deep: {type: object, properties: {deeper: {type: object, properties: {a: {type: integer}, b: {type: integer}}}}}";
 
-async fn objects_are_merged_by_their_schema(s: &mut Scene) {
+async fn objects_are_merged_by_their_schema(s: &mut Subject) {
     s.define(Crd::new("KepTyped", SHAPE)).await;
     s.apply_as(
         "alice",
@@ -61,7 +61,7 @@ async fn objects_are_merged_by_their_schema(s: &mut Scene) {
     s.apply_as("bob", "spec: {names: [b]}").conflicts_with("alice", ".spec.names").await;
 }
 
-async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {
+async fn an_applied_value_turns_into_its_fields(s: &mut Subject) {
     s.define(Crd::new("KepFields", SHAPE)).await;
     s.apply_as(
         "alice",
@@ -89,7 +89,7 @@ async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {
     );
 }
 
-async fn an_update_owns_the_difference(s: &mut Scene) {
+async fn an_update_owns_the_difference(s: &mut Subject) {
     s.define(Crd::new("KepDifference", SHAPE)).await;
     s.apply_as(
         "alice",
@@ -119,7 +119,7 @@ async fn an_update_owns_the_difference(s: &mut Scene) {
     );
 }
 
-async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
+async fn what_does_not_fit_the_schema_is_refused(s: &mut Subject) {
     s.define(Crd::new("KepValid", SHAPE)).await;
     for (spec, message) in [
         ("{nothing: 1}", ".spec.nothing: field not declared in schema"),
@@ -139,7 +139,7 @@ async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn all_conflicts_are_reported_at_once(s: &mut Scene) {
+async fn all_conflicts_are_reported_at_once(s: &mut Subject) {
     s.define(Crd::new("KepConflicts", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, limits: {cpu: 1}}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], limits: {memory: 2}}").await;
@@ -155,7 +155,7 @@ async fn all_conflicts_are_reported_at_once(s: &mut Scene) {
     .await;
 }
 
-async fn what_is_no_conflict(s: &mut Scene) {
+async fn what_is_no_conflict(s: &mut Subject) {
     s.define(Crd::new("KepNoConflict", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1, tags: [a], limits: {cpu: 1}}").await;
     // No conflict: the same value, another spelling of it, a field of one's own, a field without an owner.
@@ -168,7 +168,7 @@ async fn what_is_no_conflict(s: &mut Scene) {
     s.apply_as("bob", "spec: {name: x, tags: [a, b], open: true}").conflicts_with("bob", ".spec.open").await;
 }
 
-async fn apply_works_without_a_schema(s: &mut Scene) {
+async fn apply_works_without_a_schema(s: &mut Subject) {
     s.define(Crd::schemaless("KepDeducedApply")).await;
     s.apply_as("alice", "spec: {a: {b: 1, c: [1, 2]}, gone: true}").await;
     s.apply_as("alice", "spec: {a: {b: 1, c: [2]}}").await;
@@ -180,7 +180,7 @@ async fn apply_works_without_a_schema(s: &mut Scene) {
     s.expect_fields("bob (Apply)", &[".spec.a", ".spec.a.b", ".spec.a.b.now"]);
 }
 
-async fn apply_works_for_leaves(s: &mut Scene) {
+async fn apply_works_for_leaves(s: &mut Subject) {
     s.define(Crd::new("KepLeaves", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1.5, open: true}").await;
     s.apply_as("bob", "spec: {name: x, count: 1, ratio: 1.5, open: true}").await;
@@ -196,7 +196,7 @@ async fn apply_works_for_leaves(s: &mut Scene) {
     s.expect(".spec", "{name: x, count: 2}");
 }
 
-async fn apply_works_for_items_of_sets(s: &mut Scene) {
+async fn apply_works_for_items_of_sets(s: &mut Subject) {
     s.define(Crd::new("KepTags", SHAPE)).await;
     s.apply_as("alice", "spec: {tags: [a, c]}").await;
     s.apply_as("bob", "spec: {tags: [b, c]}").await;
@@ -212,7 +212,7 @@ async fn apply_works_for_items_of_sets(s: &mut Scene) {
     s.expect_fields("bob (Apply)", &[]);
 }
 
-async fn numbers_and_booleans_are_in_sets(s: &mut Scene) {
+async fn numbers_and_booleans_are_in_sets(s: &mut Subject) {
     let set = |of: &str| format!("{{type: array, x-kubernetes-list-type: set, items: {{type: {of}}}}}");
     let properties = format!("{{numbers: {}, booleans: {}}}", set("integer"), set("boolean"));
     s.define(Crd::new("KepNumbers", &format!("spec: {{type: object, properties: {properties}}}"))).await;
@@ -224,7 +224,7 @@ async fn numbers_and_booleans_are_in_sets(s: &mut Scene) {
     s.expect(".spec", "{numbers: [2], booleans: [false]}");
 }
 
-async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
+async fn apply_works_for_items_of_lists_with_keys(s: &mut Subject) {
     s.define(Crd::new("KepParts", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}, {name: two, size: 2}]}").await;
     s.apply_as("bob", "spec: {parts: [{name: two, tags: [t]}, {name: three, size: 3}]}").await;
@@ -238,7 +238,7 @@ async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
     s.expect(".spec.parts", "[{name: one, size: 1}]");
 }
 
-async fn apply_works_for_nested_schemas(s: &mut Scene) {
+async fn apply_works_for_nested_schemas(s: &mut Subject) {
     s.define(Crd::new("KepNested", SHAPE)).await;
     s.apply_as("alice", "spec: {deep: {deeper: {a: 1}}, parts: [{name: one, tags: [x]}]}").await;
     s.apply_as("bob", "spec: {deep: {deeper: {b: 1}}, parts: [{name: one, tags: [z]}]}").await;
@@ -250,7 +250,7 @@ async fn apply_works_for_nested_schemas(s: &mut Scene) {
     s.expect(".spec.deep", "{deeper: {b: 1}}");
 }
 
-async fn apply_works_for_recursive_schemas(s: &mut Scene) {
+async fn apply_works_for_recursive_schemas(s: &mut Subject) {
     s.define(Crd::schemaless("KepTree")).await;
     s.apply_as("alice", "spec: {value: 1, left: {value: 2, left: {value: 3}}}").await;
     s.apply_as("bob", "spec: {left: {right: {value: 4, right: {value: 5}}}}").await;
@@ -263,7 +263,7 @@ async fn apply_works_for_recursive_schemas(s: &mut Scene) {
     s.expect(".spec", "{value: 1, left: {right: {value: 4, right: {value: 5}}}}");
 }
 
-async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
+async fn a_recursive_type_is_followed_all_the_way(s: &mut Subject) {
     s.of(builtin::CUSTOM_RESOURCE_DEFINITION).await;
     s.named("keptrees2.example.com").await;
     let of = |leaf: &str| {
@@ -295,7 +295,7 @@ async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
     s.apply_as("bob", &of("type: string")).conflicts_with("alice", ".spec.versions").await;
 }
 
-async fn apply_works_for_several_appliers(s: &mut Scene) {
+async fn apply_works_for_several_appliers(s: &mut Subject) {
     s.define(Crd::new("KepAppliers", SHAPE)).await;
     s.apply_as("alice", "spec: {limits: {a: 1, b: 1}, whole: {x: 1}}").await;
     s.apply_as("bob", "spec: {limits: {b: 1, c: 1}, whole: {x: 1}}").await;
@@ -311,7 +311,7 @@ async fn apply_works_for_several_appliers(s: &mut Scene) {
     s.expect(".spec.limits", "{b: 2, c: 1, d: 1, e: 1}");
 }
 
-async fn a_shared_item_is_removed_with_its_last_owner(s: &mut Scene) {
+async fn a_shared_item_is_removed_with_its_last_owner(s: &mut Subject) {
     s.define(Crd::new("KepShared", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
@@ -331,7 +331,7 @@ fn cpu(percent: u8) -> String {
     )
 }
 
-async fn a_field_that_is_elsewhere_in_another_version(s: &mut Scene) {
+async fn a_field_that_is_elsewhere_in_another_version(s: &mut Subject) {
     s.of(builtin::AUTOSCALER).await;
     s.apply_as("alice", &format!("spec: {{maxReplicas: 3, {TARGET}, metrics: {}}}", cpu(60))).await;
     // In v1 the field has another name.
@@ -356,7 +356,7 @@ async fn a_field_that_is_elsewhere_in_another_version(s: &mut Scene) {
     s.expect_no_owner(".spec.metrics");
 }
 
-async fn a_key_that_only_one_version_has(s: &mut Scene) {
+async fn a_key_that_only_one_version_has(s: &mut Subject) {
     let memory =
         "{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 60}}}";
     let annotation = ".metadata.annotations.autoscaling.alpha.kubernetes.io/metrics";
@@ -377,7 +377,7 @@ async fn a_key_that_only_one_version_has(s: &mut Scene) {
 
 const OLD: &str = "spec: {type: object, properties: {a: {type: integer}, b: {type: integer}}}";
 
-async fn a_version_that_was_removed(s: &mut Scene) {
+async fn a_version_that_was_removed(s: &mut Subject) {
     s.define(Crd::new("KepVersions", OLD).version("v2", OLD)).await;
     for name in ["repaired", "written"] {
         s.of("KepVersions").await;
@@ -405,7 +405,7 @@ async fn a_version_that_was_removed(s: &mut Scene) {
     s.expect(".spec", "{a: 2, b: 1}");
 }
 
-async fn a_version_that_never_existed(s: &mut Scene) {
+async fn a_version_that_never_existed(s: &mut Subject) {
     s.apply_as("alice", "data: {a: '1'}").await;
     s.json_patch_as(
         "console",

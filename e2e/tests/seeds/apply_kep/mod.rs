@@ -12,21 +12,21 @@ mod surprises;
 mod topology;
 mod wire;
 
-use baton_e2e::scenario::Play;
+use baton_e2e::scenario::Scenario;
 
 /// The smallest spec of a Deployment.
 const WEB: &str = "spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, \
     spec: {containers: [{name: app, image: nginx:1}]}}}";
 
-pub const PLAYS: &[&[Play]] = &[
-    every_kind::PLAYS,
-    goals::PLAYS,
-    integration_tests::PLAYS,
-    kubectl::PLAYS,
-    manager_tests::PLAYS,
-    merge_tests::PLAYS,
-    proposal::PLAYS,
-    status::PLAYS,
-    surprises::PLAYS,
-    topology::PLAYS,
+pub const SCENARIOS: &[&[Scenario]] = &[
+    every_kind::SCENARIOS,
+    goals::SCENARIOS,
+    integration_tests::SCENARIOS,
+    kubectl::SCENARIOS,
+    manager_tests::SCENARIOS,
+    merge_tests::SCENARIOS,
+    proposal::SCENARIOS,
+    status::SCENARIOS,
+    surprises::SCENARIOS,
+    topology::SCENARIOS,
 ];

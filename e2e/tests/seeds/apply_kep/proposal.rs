@@ -1,18 +1,18 @@
 //! The proposal: apply in the control plane, with field managers.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin},
+    scenario::{Subject, builtin},
+    scenario_list,
 };
 
 use super::{WEB, wire};
 
-plays! {
+scenario_list! {
     the_content_type_makes_a_patch_an_apply, other_patches_make_managers, scaling_an_unowned_replica_count_makes_no_owner,
     the_types_say_how_they_merge,
 }
 
-async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
+async fn the_content_type_makes_a_patch_an_apply(s: &mut Subject) {
     let intent =
         r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "example"}, "data": {"a": "b"}}"#;
     let all = wire::config_maps(s);
@@ -32,7 +32,7 @@ async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
     }
 }
 
-async fn other_patches_make_managers(s: &mut Scene) {
+async fn other_patches_make_managers(s: &mut Subject) {
     s.apply_as("pipeline", "data: {a: '1', b: '2', c: '3', d: '4'}").await;
     s.merge_patch_as("merge", "data: {a: changed, d: '4'}").await;
     s.strategic_patch_as("strategic", "data: {b: changed, d: '4'}").await;
@@ -47,7 +47,7 @@ async fn other_patches_make_managers(s: &mut Scene) {
     s.expect_fields("pipeline (Apply)", &[".data.d"]);
 }
 
-async fn scaling_an_unowned_replica_count_makes_no_owner(s: &mut Scene) {
+async fn scaling_an_unowned_replica_count_makes_no_owner(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.scale_as("autoscaler", 3).await;
@@ -59,7 +59,7 @@ async fn scaling_an_unowned_replica_count_makes_no_owner(s: &mut Scene) {
     s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
 }
 
-async fn the_types_say_how_they_merge(s: &mut Scene) {
+async fn the_types_say_how_they_merge(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", WEB).await;
     s.apply_as(

@@ -1,13 +1,13 @@
 //! Fields that a server resets before it stores an object, most of all the status.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene, builtin},
+    scenario::{Crd, Subject, builtin},
+    scenario_list,
 };
 
 use super::WEB;
 
-plays! {
+scenario_list! {
     an_object_is_prepared, a_wiped_field_has_no_owner, a_status_is_owned_through_its_subresource,
     metadata_is_written_through_the_status_subresource, a_custom_resource_with_a_status,
     each_version_resets_its_status, a_status_that_is_a_field_like_others,
@@ -18,7 +18,7 @@ plays! {
 const SHAPE: &str = "spec: {type: object, properties: {size: {type: integer}}}\n\
     status: {type: object, properties: {seen: {type: integer}, note: {type: string}}}";
 
-async fn an_object_is_prepared(s: &mut Scene) {
+async fn an_object_is_prepared(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", &format!("{WEB}\nstatus: {{replicas: 7}}")).await;
     s.expect(".metadata.generation", "1");
@@ -30,7 +30,7 @@ async fn an_object_is_prepared(s: &mut Scene) {
     s.expect(".status.replicas", "7");
 }
 
-async fn a_wiped_field_has_no_owner(s: &mut Scene) {
+async fn a_wiped_field_has_no_owner(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", &format!("{WEB}\nstatus: {{replicas: 7}}")).await;
     s.expect_no_owner(".status.replicas");
@@ -41,7 +41,7 @@ async fn a_wiped_field_has_no_owner(s: &mut Scene) {
     s.expect_no_owner(".status");
 }
 
-async fn a_status_is_owned_through_its_subresource(s: &mut Scene) {
+async fn a_status_is_owned_through_its_subresource(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("controller", WEB).await;
     s.apply_as("controller", "status: {observedGeneration: 1, replicas: 7}").to("status").await;
@@ -58,7 +58,7 @@ async fn a_status_is_owned_through_its_subresource(s: &mut Scene) {
     s.expect(".status.replicas", "7");
 }
 
-async fn metadata_is_written_through_the_status_subresource(s: &mut Scene) {
+async fn metadata_is_written_through_the_status_subresource(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.status_as("controller", "metadata: {annotations: {seen: 'yes'}}\nstatus: {observedGeneration: 1}")
@@ -67,7 +67,7 @@ async fn metadata_is_written_through_the_status_subresource(s: &mut Scene) {
     s.expect_owner(".metadata.annotations.seen", "controller (Update status)");
 }
 
-async fn a_custom_resource_with_a_status(s: &mut Scene) {
+async fn a_custom_resource_with_a_status(s: &mut Subject) {
     s.define(Crd::new("KepStatus", SHAPE).with_status()).await;
     s.apply_as("team", "spec: {size: 1}\nstatus: {seen: 7}").await;
     s.expect_absent(".status");
@@ -82,7 +82,7 @@ async fn a_custom_resource_with_a_status(s: &mut Scene) {
     s.expect_owner(".status.note", "other (Apply status)");
 }
 
-async fn each_version_resets_its_status(s: &mut Scene) {
+async fn each_version_resets_its_status(s: &mut Subject) {
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nothing}";
     let versions = [
         ("one", builtin::AUTOSCALER_V1, "currentCPUUtilizationPercentage: 90"),
@@ -101,7 +101,7 @@ async fn each_version_resets_its_status(s: &mut Scene) {
     }
 }
 
-async fn a_status_that_is_a_field_like_others(s: &mut Scene) {
+async fn a_status_that_is_a_field_like_others(s: &mut Subject) {
     s.define(Crd::new("KepNoStatus", SHAPE)).await;
     s.apply_as("team", "spec: {size: 1}\nstatus: {seen: 7}").await;
     s.expect(".status.seen", "7");
@@ -111,7 +111,7 @@ async fn a_status_that_is_a_field_like_others(s: &mut Scene) {
     s.expect_owner(".status.seen", "console (Update)");
 }
 
-async fn a_status_in_an_apply_is_dropped(s: &mut Scene) {
+async fn a_status_in_an_apply_is_dropped(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.status_as("controller", "status: {replicas: 7}").await;
@@ -121,7 +121,7 @@ async fn a_status_in_an_apply_is_dropped(s: &mut Scene) {
     s.expect_owner(".status.replicas", "controller (Update status)");
 }
 
-async fn a_status_in_an_update_is_dropped(s: &mut Scene) {
+async fn a_status_in_an_update_is_dropped(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.update_as("console", "status: {replicas: 8}\nspec: {paused: true}").await;
@@ -135,7 +135,7 @@ async fn a_status_in_an_update_is_dropped(s: &mut Scene) {
     s.expect_absent(".status");
 }
 
-async fn a_spec_sent_to_the_status_is_dropped(s: &mut Scene) {
+async fn a_spec_sent_to_the_status_is_dropped(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.apply_as("controller", "spec: {replicas: 5}\nstatus: {replicas: 7}").to("status").await;

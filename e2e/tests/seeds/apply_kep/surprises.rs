@@ -1,14 +1,14 @@
 //! The surprises of client-side apply, and how server-side apply avoids them.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin},
+    scenario::{Subject, builtin},
+    scenario_list,
 };
 use baton_testbed::Json;
 
 use super::WEB;
 
-plays! {
+scenario_list! {
     posted_then_changed_and_applied, applied_edited_and_applied, read_edited_and_applied,
     an_intent_replaces_three_directives_of_a_strategic_patch, a_defaulted_pull_policy_has_no_owner,
     a_leftover_of_a_union_blocks_a_change;
@@ -16,7 +16,7 @@ plays! {
     annotations_tweaked_then_applied;
 }
 
-async fn posted_then_changed_and_applied(s: &mut Scene) {
+async fn posted_then_changed_and_applied(s: &mut Subject) {
     s.create_as("kubectl-create", "data: {greeting: hello, colour: red}").creates().await;
     s.apply_as("kubectl", "data: {greeting: good morning}")
         .conflicts_with("kubectl-create", ".data.greeting")
@@ -27,7 +27,7 @@ async fn posted_then_changed_and_applied(s: &mut Scene) {
     s.expect_owner(".data.colour", "kubectl-create (Update)");
 }
 
-async fn applied_edited_and_applied(s: &mut Scene) {
+async fn applied_edited_and_applied(s: &mut Subject) {
     s.apply_as("kubectl", "data: {greeting: hello, size: large}").await;
     s.update_as("kubectl-edit", "data: {greeting: hi, colour: red}").await;
     s.expect_owner(".data.greeting", "kubectl-edit (Update)");
@@ -42,13 +42,13 @@ async fn applied_edited_and_applied(s: &mut Scene) {
 }
 
 /// The subject as a client reads it, without its owners.
-fn as_read(s: &Scene) -> Json {
+fn as_read(s: &Subject) -> Json {
     let mut read = s.at("").unwrap().clone();
     read.entry("metadata").take("managedFields");
     read
 }
 
-async fn read_edited_and_applied(s: &mut Scene) {
+async fn read_edited_and_applied(s: &mut Subject) {
     s.apply_as("alice", "data: {greeting: hello}").await;
     s.update_as("bob", "data: {colour: red}").await;
     let whole = s.at("").unwrap().to_string();
@@ -69,7 +69,7 @@ async fn read_edited_and_applied(s: &mut Scene) {
     s.apply_as("carol", &edited.to_string()).is_refused(409, "the object has been modified").await;
 }
 
-async fn annotations_tweaked_then_applied(s: &mut Scene) {
+async fn annotations_tweaked_then_applied(s: &mut Subject) {
     s.apply_as("kubectl", "metadata: {annotations: {team: blue}}\ndata: {a: b}").await;
     s.kubectl("annotate configmap example team=red note=mine --overwrite").await;
     s.expect_owner(".metadata.annotations.team", "kubectl-annotate (Update)");
@@ -81,7 +81,7 @@ async fn annotations_tweaked_then_applied(s: &mut Scene) {
     s.expect_owner(".metadata.annotations.note", "kubectl-annotate (Update)");
 }
 
-async fn an_intent_replaces_three_directives_of_a_strategic_patch(s: &mut Scene) {
+async fn an_intent_replaces_three_directives_of_a_strategic_patch(s: &mut Subject) {
     s.of(builtin::SERVICE).await;
     s.apply_as("alice", "spec: {ports: [{name: a, port: 80}, {name: b, port: 443}], selector: {app: web}}")
         .await;
@@ -99,7 +99,7 @@ async fn an_intent_replaces_three_directives_of_a_strategic_patch(s: &mut Scene)
     s.expect(".spec.ports[0].port", "80");
 }
 
-async fn a_defaulted_pull_policy_has_no_owner(s: &mut Scene) {
+async fn a_defaulted_pull_policy_has_no_owner(s: &mut Subject) {
     let policy = r#".spec.template.spec.containers[name="app"].imagePullPolicy"#;
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("nginx:1", "nginx:latest")).await;
@@ -112,7 +112,7 @@ async fn a_defaulted_pull_policy_has_no_owner(s: &mut Scene) {
     s.expect_owner(policy, "alice (Apply)");
 }
 
-async fn a_leftover_of_a_union_blocks_a_change(s: &mut Scene) {
+async fn a_leftover_of_a_union_blocks_a_change(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", WEB).await;
     s.expect_no_owner(".spec.strategy.rollingUpdate");

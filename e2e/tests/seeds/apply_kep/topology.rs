@@ -1,15 +1,15 @@
 //! Lists, maps and structs: which are one value, and which merge by their items.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene, builtin},
+    scenario::{Crd, Subject, builtin},
+    scenario_list,
 };
 use baton_testbed::{PATIENCE, poll};
 use serde_json::{Value, json};
 
 use super::{WEB, wire};
 
-plays! {
+scenario_list! {
     openapi_shows_how_fields_merge, a_built_in_list_without_a_marker_is_atomic,
     an_atomic_list_has_one_owner, a_set_of_maps_is_refused, a_set_holds_an_item_once, finalizers_are_a_set,
     ports_have_two_keys, no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch,
@@ -23,7 +23,7 @@ fn with_it(kind: &'static str, it: &str) -> Crd {
 const KEYED: &str = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
     required: [name], properties: {name: {type: string}, a: {type: integer}, b: {type: integer}}}}";
 
-async fn openapi_shows_how_fields_merge(s: &mut Scene) {
+async fn openapi_shows_how_fields_merge(s: &mut Subject) {
     let document: Value = read(s, "/openapi/v3/api/v1").await;
     let schemas = &document["components"]["schemas"];
     let of = |schema: &str, field: &str| schemas[schema]["properties"][field].clone();
@@ -53,7 +53,7 @@ async fn openapi_shows_how_fields_merge(s: &mut Scene) {
     assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
 }
 
-async fn a_built_in_list_without_a_marker_is_atomic(s: &mut Scene) {
+async fn a_built_in_list_without_a_marker_is_atomic(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("name: app", "name: app, command: [run, fast]")).await;
     let command = r#".spec.template.spec.containers[name="app"].command"#;
@@ -63,7 +63,7 @@ async fn a_built_in_list_without_a_marker_is_atomic(s: &mut Scene) {
         .await;
 }
 
-async fn an_atomic_list_has_one_owner(s: &mut Scene) {
+async fn an_atomic_list_has_one_owner(s: &mut Subject) {
     s.define(with_it("KepOneOwner", "{type: array, items: {type: string}}")).await;
     s.apply_as("alice", "spec: {it: [a, b]}").await;
     s.apply_as("bob", "spec: {it: [a]}").by_force().await;
@@ -73,7 +73,7 @@ async fn an_atomic_list_has_one_owner(s: &mut Scene) {
     s.apply_as("alice", "spec: {it: [b, a]}").conflicts_with("bob", ".spec.it").await;
 }
 
-async fn a_set_of_maps_is_refused(s: &mut Scene) {
+async fn a_set_of_maps_is_refused(s: &mut Subject) {
     let crd = |list: &Value| {
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -107,7 +107,7 @@ async fn a_set_of_maps_is_refused(s: &mut Scene) {
     post(set(json!({"type": "object", "x-kubernetes-map-type": "atomic"}))).await.unwrap();
 }
 
-async fn a_set_holds_an_item_once(s: &mut Scene) {
+async fn a_set_holds_an_item_once(s: &mut Subject) {
     s.define(with_it("KepUnique", "{type: array, x-kubernetes-list-type: set, items: {type: string}}")).await;
     s.apply_as("alice", "spec: {it: [a, b, a]}").is_refused(500, "duplicate").await;
     s.apply_as("alice", "spec: {it: [a, b]}").await;
@@ -116,7 +116,7 @@ async fn a_set_holds_an_item_once(s: &mut Scene) {
     s.expect(".spec.it", "[a, b]");
 }
 
-async fn finalizers_are_a_set(s: &mut Scene) {
+async fn finalizers_are_a_set(s: &mut Subject) {
     s.apply_as("alice", "metadata: {finalizers: [example.com/alice]}").await;
     s.apply_as("bob", "metadata: {finalizers: [example.com/bob]}").await;
     s.expect(".metadata.finalizers", "[example.com/alice, example.com/bob]");
@@ -125,7 +125,7 @@ async fn finalizers_are_a_set(s: &mut Scene) {
     s.expect(".metadata.finalizers", "[example.com/bob]");
 }
 
-async fn ports_have_two_keys(s: &mut Scene) {
+async fn ports_have_two_keys(s: &mut Subject) {
     s.of(builtin::SERVICE).await;
     s.apply_as("alice", "spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: UDP}]}")
         .await;
@@ -137,7 +137,7 @@ async fn ports_have_two_keys(s: &mut Scene) {
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].targetPort"#, "bob (Apply)");
 }
 
-async fn no_list_relies_on_older_markers(s: &mut Scene) {
+async fn no_list_relies_on_older_markers(s: &mut Subject) {
     let (mut marked, mut bare) = (0, Vec::new());
     let index: Value = read(s, "/openapi/v3").await;
     let paths = index["paths"].as_object().unwrap();
@@ -170,11 +170,11 @@ async fn no_list_relies_on_older_markers(s: &mut Scene) {
     s.expect_owner(r#".secrets[name="two"]"#, "bob (Update)");
 }
 
-async fn read(s: &Scene, uri: &str) -> Value {
+async fn read(s: &Subject, uri: &str) -> Value {
     serde_json::from_str(&wire::send(s, "GET", uri, "application/json", "").await.unwrap()).unwrap()
 }
 
-async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Scene) {
+async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Subject) {
     s.of(builtin::DEPLOYMENT).await;
     let spread = |when: &str| {
         format!(

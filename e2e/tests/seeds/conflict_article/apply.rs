@@ -1,17 +1,17 @@
 //! Server-side applies of several managers to one object.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 
 use super::{CROWD, of_a_namespace, own_label};
 
-plays! {
+scenario_list! {
     applies_of_different_fields_at_the_same_time_all_win, the_first_applies_at_the_same_time_all_win,
     two_controllers_that_force_undo_each_other;
     only real, because "of kubectl":
     kubectl_hides_managed_fields, the_example_of_the_labels;
 }
 
-async fn applies_of_different_fields_at_the_same_time_all_win(s: &mut Scene) {
+async fn applies_of_different_fields_at_the_same_time_all_win(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let rivals: Vec<_> =
@@ -23,7 +23,7 @@ async fn applies_of_different_fields_at_the_same_time_all_win(s: &mut Scene) {
     }
 }
 
-async fn the_first_applies_at_the_same_time_all_win(s: &mut Scene) {
+async fn the_first_applies_at_the_same_time_all_win(s: &mut Subject) {
     of_a_namespace(s).await;
     let rivals: Vec<_> =
         (0..CROWD).map(|i| s.apply_as(&*format!("client{i}"), &own_label(i)).as_rival()).collect();
@@ -33,7 +33,7 @@ async fn the_first_applies_at_the_same_time_all_win(s: &mut Scene) {
     }
 }
 
-async fn kubectl_hides_managed_fields(s: &mut Scene) {
+async fn kubectl_hides_managed_fields(s: &mut Subject) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").await;
     let get = format!("get namespace {} -o yaml", s.name());
@@ -46,7 +46,7 @@ async fn kubectl_hides_managed_fields(s: &mut Scene) {
         .await;
 }
 
-async fn the_example_of_the_labels(s: &mut Scene) {
+async fn the_example_of_the_labels(s: &mut Subject) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").await;
     s.expect_owner(".metadata.labels.label1", "kubectl-client-side-apply (Update)");
@@ -82,7 +82,7 @@ async fn the_example_of_the_labels(s: &mut Scene) {
     s.kubectl(&get).prints("manager: new-field-manager").await;
 }
 
-async fn two_controllers_that_force_undo_each_other(s: &mut Scene) {
+async fn two_controllers_that_force_undo_each_other(s: &mut Subject) {
     of_a_namespace(s).await;
     s.apply_as("one", "metadata: {labels: {mode: one}}").await;
     for _round in 0..3 {

@@ -5,15 +5,15 @@ mod apply;
 mod versions;
 mod writes;
 
-use baton_e2e::scenario::{Play, Scene, builtin};
+use baton_e2e::scenario::{Scenario, Subject, builtin};
 
-pub const PLAYS: &[&[Play]] = &[apply::PLAYS, versions::PLAYS, writes::PLAYS];
+pub const SCENARIOS: &[&[Scenario]] = &[apply::SCENARIOS, versions::SCENARIOS, writes::SCENARIOS];
 
 /// How many clients write at the same time.
 const CROWD: usize = 4;
 
-/// Makes a Namespace that no other scene uses the subject.
-async fn of_a_namespace(s: &mut Scene) {
+/// Makes a Namespace that no other scenario uses the subject.
+async fn of_a_namespace(s: &mut Subject) {
     let name = format!("{}-labeled", s.namespace());
     s.named(&name).await;
     s.of(builtin::NAMESPACE).await;

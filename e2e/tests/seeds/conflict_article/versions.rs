@@ -1,10 +1,10 @@
 //! Writes with the `resourceVersion` of the object that they change.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 
 use super::{CROWD, of_a_namespace, same_label};
 
-plays! {
+scenario_list! {
     a_stale_resource_version_is_refused, after_a_conflict_a_client_reads_again,
     json_patches_overwrite_each_other, strategic_patches_overwrite_each_other,
     one_of_many_locked_patches_wins;
@@ -14,7 +14,7 @@ plays! {
     one_of_many_updates_with_a_resource_version_wins;
 }
 
-async fn a_stale_resource_version_is_refused(s: &mut Scene) {
+async fn a_stale_resource_version_is_refused(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let stale = s.text(".metadata.resourceVersion").to_owned();
@@ -27,7 +27,7 @@ async fn a_stale_resource_version_is_refused(s: &mut Scene) {
     s.expect(".metadata.labels.label", "newer");
 }
 
-async fn late_applies_with_a_resource_version_are_refused(s: &mut Scene) {
+async fn late_applies_with_a_resource_version_are_refused(s: &mut Subject) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label0: '0'}}").await;
     let version = s.text(".metadata.resourceVersion").to_owned();
@@ -40,7 +40,7 @@ async fn late_applies_with_a_resource_version_are_refused(s: &mut Scene) {
     s.expect_absent(".metadata.labels.label3");
 }
 
-async fn kubectl_leaves_out_a_resource_version_that_it_has_just_read(s: &mut Scene) {
+async fn kubectl_leaves_out_a_resource_version_that_it_has_just_read(s: &mut Subject) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label0: '0'}}").await;
     let version = s.text(".metadata.resourceVersion").to_owned();
@@ -52,7 +52,7 @@ async fn kubectl_leaves_out_a_resource_version_that_it_has_just_read(s: &mut Sce
     assert!(sent.at(&["metadata", "resourceVersion"]).is_none(), "{sent}");
 }
 
-async fn one_of_many_updates_with_a_resource_version_wins(s: &mut Scene) {
+async fn one_of_many_updates_with_a_resource_version_wins(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label0: '0'}}").await;
     let version = s.text(".metadata.resourceVersion").to_owned();
@@ -63,7 +63,7 @@ async fn one_of_many_updates_with_a_resource_version_wins(s: &mut Scene) {
     assert_ne!(s.text(".metadata.resourceVersion"), version);
 }
 
-async fn after_a_conflict_a_client_reads_again(s: &mut Scene) {
+async fn after_a_conflict_a_client_reads_again(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let read = s.text(".metadata.resourceVersion").to_owned();
@@ -76,7 +76,7 @@ async fn after_a_conflict_a_client_reads_again(s: &mut Scene) {
     s.expect(".metadata.annotations.by", "other");
 }
 
-async fn json_patches_overwrite_each_other(s: &mut Scene) {
+async fn json_patches_overwrite_each_other(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let patch = |i| format!("[{{op: replace, path: /metadata/labels/label, value: '{i}'}}]");
@@ -89,7 +89,7 @@ async fn json_patches_overwrite_each_other(s: &mut Scene) {
     s.expect(".metadata.labels.label", &format!("'{CROWD}'"));
 }
 
-async fn strategic_patches_overwrite_each_other(s: &mut Scene) {
+async fn strategic_patches_overwrite_each_other(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let rivals: Vec<_> =
@@ -101,7 +101,7 @@ async fn strategic_patches_overwrite_each_other(s: &mut Scene) {
     s.expect(".metadata.labels.label", &format!("'{CROWD}'"));
 }
 
-async fn one_of_many_locked_patches_wins(s: &mut Scene) {
+async fn one_of_many_locked_patches_wins(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let version = s.text(".metadata.resourceVersion").to_owned();

@@ -1,13 +1,13 @@
 //! Writes of clients that don't know of each other.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin},
+    scenario::{Subject, builtin},
+    scenario_list,
 };
 
 use super::{CROWD, of_a_namespace, own_label, same_label};
 
-plays! {
+scenario_list! {
     invalid_and_forbidden_writes_are_not_stored, writes_to_different_objects_all_succeed,
     two_patches_from_one_read_mix, two_clients_can_overwrite_each_other_forever;
     only real, because "an autoscaler would write before a prediction is compared":
@@ -16,7 +16,7 @@ plays! {
     one_of_many_creations_wins, the_last_of_many_client_side_applies_wins;
 }
 
-async fn invalid_and_forbidden_writes_are_not_stored(s: &mut Scene) {
+async fn invalid_and_forbidden_writes_are_not_stored(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label1: not/valid}}").is_refused(422, "Invalid value").await;
     s.create_as("intern", "metadata: {labels: {label1: '1'}}")
@@ -28,7 +28,7 @@ async fn invalid_and_forbidden_writes_are_not_stored(s: &mut Scene) {
     s.expect(".metadata.labels.label1", "'1'");
 }
 
-async fn a_control_loop_reports_in_the_status(s: &mut Scene) {
+async fn a_control_loop_reports_in_the_status(s: &mut Subject) {
     s.of(builtin::AUTOSCALER).await;
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: absent}";
     s.apply_as("user", &format!("spec: {{maxReplicas: 3, {target}}}")).creates().await;
@@ -41,7 +41,7 @@ async fn a_control_loop_reports_in_the_status(s: &mut Scene) {
     );
 }
 
-async fn writes_to_different_objects_all_succeed(s: &mut Scene) {
+async fn writes_to_different_objects_all_succeed(s: &mut Subject) {
     let mut rivals = Vec::new();
     for name in ["one", "two", "three", "four"] {
         s.named(name).await;
@@ -54,7 +54,7 @@ async fn writes_to_different_objects_all_succeed(s: &mut Scene) {
     }
 }
 
-async fn one_of_many_creations_wins(s: &mut Scene) {
+async fn one_of_many_creations_wins(s: &mut Subject) {
     of_a_namespace(s).await;
     let rivals: Vec<_> =
         (0..CROWD).map(|i| s.kubectl("create -f -").reading(&own_label(i)).as_rival()).collect();
@@ -66,7 +66,7 @@ async fn one_of_many_creations_wins(s: &mut Scene) {
     s.expect_managers(&["kubectl-create (Update)"]);
 }
 
-async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
+async fn the_last_of_many_client_side_applies_wins(s: &mut Subject) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label: none}}").await;
     let rivals: Vec<_> =
@@ -77,7 +77,7 @@ async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
 }
 
 /// The patches of two kubectls that both read label0: each removes it, and adds its own label.
-async fn two_patches_from_one_read_mix(s: &mut Scene) {
+async fn two_patches_from_one_read_mix(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("kubectl-client-side-apply", "metadata: {labels: {label0: '0'}}").await;
     let patches = [
@@ -92,7 +92,7 @@ async fn two_patches_from_one_read_mix(s: &mut Scene) {
     s.expect(".metadata.labels.label2", "'2'");
 }
 
-async fn two_clients_can_overwrite_each_other_forever(s: &mut Scene) {
+async fn two_clients_can_overwrite_each_other_forever(s: &mut Subject) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     for _round in 0..3 {

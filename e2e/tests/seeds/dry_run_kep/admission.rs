@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use baton_e2e::{apiserver_diff::CHARGED_FOR_REFUSED, plays, scenario::Scene};
+use baton_e2e::{apiserver_diff::CHARGED_FOR_REFUSED, scenario::Subject, scenario_list};
 use baton_testbed::{ControlPlane, PATIENCE, poll};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, ResourceQuota};
@@ -13,7 +13,7 @@ use kube::{
 };
 use serde_json::json;
 
-plays! {
+scenario_list! {
     a_dry_run_uses_up_no_quota;
     only real, because CHARGED_FOR_REFUSED:
     a_quota_is_charged_for_what_is_refused_later;
@@ -28,23 +28,23 @@ fn dry_run() -> PostParams {
     PostParams { dry_run: true, ..PostParams::default() }
 }
 
-fn quotas(s: &Scene) -> Api<ResourceQuota> {
-    Api::namespaced(s.stage().client().clone(), s.namespace())
+fn quotas(s: &Subject) -> Api<ResourceQuota> {
+    Api::namespaced(s.server().client().clone(), s.namespace())
 }
 
 /// Creates a quota of this many objects, and waits until it is in force.
-async fn set_quota(s: &Scene, count: &str) {
+async fn set_quota(s: &Subject, count: &str) {
     let quota = json!({"metadata": {"name": "objects"}, "spec": {"hard": {"configmaps": count}}});
     quotas(s).create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
     expect_used(s, "0").await;
-    let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let objects: Api<ConfigMap> = Api::namespaced(s.server().client().clone(), s.namespace());
     let probe: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
     // The plugin refuses everything until it knows the quota, too.
     poll(PATIENCE, async || objects.create(&dry_run(), &probe).await).await.unwrap();
 }
 
 /// Waits until this many objects count against the quota.
-async fn expect_used(s: &Scene, count: &str) {
+async fn expect_used(s: &Subject, count: &str) {
     let probe = async || {
         let status = quotas(s).get("objects").await.unwrap().status.unwrap_or_default();
         let used = status.used.unwrap_or_default().get("configmaps").map(|used| used.0.clone());
@@ -55,11 +55,11 @@ async fn expect_used(s: &Scene, count: &str) {
 }
 
 /// How many objects count against the quota now.
-async fn used(s: &Scene) -> String {
+async fn used(s: &Subject) -> String {
     quotas(s).get("objects").await.unwrap().status.unwrap().used.unwrap()["configmaps"].0.clone()
 }
 
-async fn a_dry_run_uses_up_no_quota(s: &mut Scene) {
+async fn a_dry_run_uses_up_no_quota(s: &mut Subject) {
     set_quota(s, "1").await;
     for _ in 0..3 {
         s.create_as("me", "data: {key: a}").dry_run().await;
@@ -71,7 +71,7 @@ async fn a_dry_run_uses_up_no_quota(s: &mut Scene) {
     s.rehearse(|s| s.create_as("me", "data: {key: a}").is_refused(403, "exceeded quota: objects")).await;
 }
 
-async fn a_quota_is_charged_for_what_is_refused_later(s: &mut Scene) {
+async fn a_quota_is_charged_for_what_is_refused_later(s: &mut Subject) {
     set_quota(s, "5").await;
     s.create_as("me", "data: {key: a}").await;
     s.create_as("me", "data: {key: b}").dry_run().is_refused(409, "already exists").await;
@@ -83,7 +83,7 @@ async fn a_quota_is_charged_for_what_is_refused_later(s: &mut Scene) {
     expect_used(s, "0").await;
 }
 
-async fn dry_runs_count_no_events_and_create_no_namespaces(s: &mut Scene) {
+async fn dry_runs_count_no_events_and_create_no_namespaces(s: &mut Subject) {
     let configuration = json!({
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AdmissionConfiguration",
@@ -101,7 +101,7 @@ async fn dry_runs_count_no_events_and_create_no_namespaces(s: &mut Scene) {
         .api_server_arg(format!("--admission-control-config-file={}", file.path().display()))
         .start();
     let cluster = cluster.await.unwrap();
-    assert_eq!(cluster.version().await.unwrap(), s.stage().release());
+    assert_eq!(cluster.version().await.unwrap(), s.server().release());
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     // A refused request must not be sent again.

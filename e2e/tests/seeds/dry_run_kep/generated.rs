@@ -1,13 +1,13 @@
 //! Values that the server generates.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, StepResponse},
+    scenario::{StepResponse, Subject},
+    scenario_list,
 };
 use baton_testbed::Json;
 use jiff::{SignedDuration, Timestamp};
 
-plays! {
+scenario_list! {
     names_and_uids_are_generated, times_are_recorded, the_resource_version_follows_the_stored_object,
     a_dry_run_generates_its_own_uid, a_dry_run_generates_its_own_name,
     a_dry_run_sets_the_time_of_creation, a_dry_run_sets_the_time_of_deletion,
@@ -28,7 +28,7 @@ fn expect_now(response: &StepResponse, path: &str) {
     assert!(age < SignedDuration::from_secs(30), "{path} is {time}");
 }
 
-async fn names_and_uids_are_generated(s: &mut Scene) {
+async fn names_and_uids_are_generated(s: &mut Subject) {
     let one = s.create_as("me", GENERATE).await;
     let other = s.create_as("me", GENERATE).await;
     for path in [".metadata.name", ".metadata.uid"] {
@@ -38,13 +38,13 @@ async fn names_and_uids_are_generated(s: &mut Scene) {
     assert_eq!(text(&one, ".metadata.uid").len(), 36);
 }
 
-async fn times_are_recorded(s: &mut Scene) {
+async fn times_are_recorded(s: &mut Subject) {
     expect_now(&s.create_as("me", HELD).await, ".metadata.creationTimestamp");
     s.expect_absent(".metadata.deletionTimestamp");
     expect_now(&s.delete().await, ".metadata.deletionTimestamp");
 }
 
-async fn the_resource_version_follows_the_stored_object(s: &mut Scene) {
+async fn the_resource_version_follows_the_stored_object(s: &mut Subject) {
     let created = s.create_as("me", "data: {key: a}").await;
     let changed = s.merge_patch_as("me", "data: {key: b}").await;
     assert_ne!(text(&created, ".metadata.resourceVersion"), text(&changed, ".metadata.resourceVersion"));
@@ -52,14 +52,14 @@ async fn the_resource_version_follows_the_stored_object(s: &mut Scene) {
     assert_eq!(text(&unchanged, ".metadata.resourceVersion"), text(&changed, ".metadata.resourceVersion"));
 }
 
-async fn a_dry_run_generates_its_own_uid(s: &mut Scene) {
+async fn a_dry_run_generates_its_own_uid(s: &mut Subject) {
     let responses = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
     let [tried, real] = [responses.dry_run, responses.real].map(|response| text(&response, ".metadata.uid"));
     assert_eq!(tried.len(), 36);
     assert_ne!(tried, real);
 }
 
-async fn a_dry_run_generates_its_own_name(s: &mut Scene) {
+async fn a_dry_run_generates_its_own_name(s: &mut Subject) {
     let responses = s.rehearse(|s| s.create_as("me", GENERATE)).await;
     let [tried, real] = [responses.dry_run, responses.real].map(|response| text(&response, ".metadata.name"));
     assert!(tried.starts_with("web-") && tried.len() > 4);
@@ -68,7 +68,7 @@ async fn a_dry_run_generates_its_own_name(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn a_dry_run_sets_the_time_of_creation(s: &mut Scene) {
+async fn a_dry_run_sets_the_time_of_creation(s: &mut Subject) {
     let responses = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
     expect_now(&responses.dry_run, ".metadata.creationTimestamp");
     let changed = s.merge_patch_as("me", "data: {key: b}").dry_run().await;
@@ -78,21 +78,21 @@ async fn a_dry_run_sets_the_time_of_creation(s: &mut Scene) {
     );
 }
 
-async fn a_dry_run_sets_the_time_of_deletion(s: &mut Scene) {
+async fn a_dry_run_sets_the_time_of_deletion(s: &mut Subject) {
     s.create_as("me", HELD).await;
     let tried = s.delete().dry_run().await;
     expect_now(&tried, ".metadata.deletionTimestamp");
     tried.expect(".metadata.deletionGracePeriodSeconds", "0");
     s.expect_absent(".metadata.deletionTimestamp");
-    s.rehearse(Scene::delete).await;
+    s.rehearse(Subject::delete).await;
 }
 
-async fn a_new_object_has_no_resource_version(s: &mut Scene) {
+async fn a_new_object_has_no_resource_version(s: &mut Subject) {
     s.create_as("me", "data: {key: a}").dry_run().await.expect_absent(".metadata.resourceVersion");
     s.apply_as("me", "data: {key: a}").dry_run().await.expect_absent(".metadata.resourceVersion");
 }
 
-async fn a_change_keeps_the_resource_version(s: &mut Scene) {
+async fn a_change_keeps_the_resource_version(s: &mut Subject) {
     let version = text(&s.create_as("me", "data: {key: a}").await, ".metadata.resourceVersion");
     for response in [
         s.update_as("me", "data: {key: b}").dry_run().await,

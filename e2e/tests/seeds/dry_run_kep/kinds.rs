@@ -1,11 +1,11 @@
 //! Dry runs of every kind that the API server stores.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene,
+        Subject,
         builtin::{POD, SERVICE, SERVICE_ACCOUNT},
     },
+    scenario_list,
 };
 use baton_testbed::{PATIENCE, poll};
 use k8s_openapi::api::core::v1::Pod;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::everything;
 
-plays! {
+scenario_list! {
     every_kind_is_created_in_a_dry_run, every_kind_in_a_namespace_is_changed_in_a_dry_run,
     pods_are_bound_and_evicted_in_a_dry_run, a_dry_run_of_a_service_takes_no_address_and_no_port,
     every_operation_that_stores_has_the_parameter,
@@ -27,7 +27,7 @@ fn done<T>(response: kube::Result<T>, what: &str) -> T {
     response.unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
-async fn every_kind_is_created_in_a_dry_run(s: &mut Scene) {
+async fn every_kind_is_created_in_a_dry_run(s: &mut Subject) {
     let options = PostParams { dry_run: true, ..PostParams::default() };
     let everything = everything(s).await;
     assert!(everything.len() > 50, "only {} kinds", everything.len());
@@ -43,7 +43,7 @@ async fn every_kind_is_created_in_a_dry_run(s: &mut Scene) {
     }
 }
 
-async fn every_kind_in_a_namespace_is_changed_in_a_dry_run(s: &mut Scene) {
+async fn every_kind_in_a_namespace_is_changed_in_a_dry_run(s: &mut Subject) {
     let tried: Vec<_> = everything(s).await.into_iter().filter(|tried| tried.namespaced).collect();
     assert!(tried.len() > 25, "only {} kinds in namespaces", tried.len());
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
@@ -74,7 +74,7 @@ async fn every_kind_in_a_namespace_is_changed_in_a_dry_run(s: &mut Scene) {
     }
 }
 
-async fn pods_are_bound_and_evicted_in_a_dry_run(s: &mut Scene) {
+async fn pods_are_bound_and_evicted_in_a_dry_run(s: &mut Subject) {
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").await;
     s.of(POD).await;
@@ -83,7 +83,7 @@ async fn pods_are_bound_and_evicted_in_a_dry_run(s: &mut Scene) {
         "spec: {serviceAccountName: example, schedulerName: nobody, containers: [{name: app, image: nginx}]}",
     )
     .await;
-    let pods: Api<Pod> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let pods: Api<Pod> = Api::namespaced(s.server().client().clone(), s.namespace());
     let options = PostParams { dry_run: true, ..PostParams::default() };
     let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": s.name()}, "target": {"kind": "Node", "name": "any"}});
     let bound: Value = pods.create_subresource("binding", s.name(), &options, &binding).await.unwrap();
@@ -97,7 +97,7 @@ async fn pods_are_bound_and_evicted_in_a_dry_run(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn a_dry_run_of_a_service_takes_no_address_and_no_port(s: &mut Scene) {
+async fn a_dry_run_of_a_service_takes_no_address_and_no_port(s: &mut Subject) {
     s.of(SERVICE).await;
     let service = "spec: {type: NodePort, ports: [{port: 80}]}";
     for response in [s.create_as("me", service).dry_run().await, s.create_as("me", service).dry_run().await] {
@@ -114,10 +114,10 @@ async fn a_dry_run_of_a_service_takes_no_address_and_no_port(s: &mut Scene) {
     s.create_as("me", address).is_refused(422, "provided IP is already allocated").await;
 }
 
-async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
+async fn every_operation_that_stores_has_the_parameter(s: &mut Subject) {
     let read = async |path: &str| {
         let request = hyper::Request::get(path).body(Vec::new()).unwrap();
-        s.stage().client().request::<Value>(request).await.unwrap()
+        s.server().client().request::<Value>(request).await.unwrap()
     };
     // The document of Baton's CRD is published with a delay.
     let documents = poll(PATIENCE, async || {

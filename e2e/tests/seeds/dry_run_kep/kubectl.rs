@@ -1,11 +1,11 @@
 //! kubectl's flag for a dry run.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 use baton_testbed::{Mark, PATIENCE, poll};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     without_the_flag_everything_is_real, none_sends_the_real_request, client_sends_nothing,
     server_sends_a_dry_run, server_side_apply_can_be_tried, the_old_flag_is_gone,
@@ -18,17 +18,17 @@ plays! {
 const OBJECT: &str = "data: {key: some value}";
 
 /// Calls kubectl, expects this in its output, and returns the writes that it sent.
-async fn sent(s: &mut Scene, args: &str, prints: &str) -> Vec<String> {
-    let mark = s.stage().cluster().audit().unwrap().mark().unwrap();
+async fn sent(s: &mut Subject, args: &str, prints: &str) -> Vec<String> {
+    let mark = s.server().cluster().audit().unwrap().mark().unwrap();
     s.kubectl(args).reading(OBJECT).prints(prints).await;
     writes_since(s, mark).await
 }
 
 /// The writes to objects of the subject's kind since a mark: their verbs, and which of them were dry runs.
-async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
-    let audit = s.stage().cluster().audit().unwrap();
+async fn writes_since(s: &Subject, mark: Mark) -> Vec<String> {
+    let audit = s.server().cluster().audit().unwrap();
     // When a later request is in the log, all of them are.
-    let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let objects: Api<ConfigMap> = Api::namespaced(s.server().client().clone(), s.namespace());
     objects.get_opt("the-last").await.unwrap();
     let is_written = async || {
         let found = audit.since(mark).unwrap().namespace(s.namespace());
@@ -45,7 +45,7 @@ async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
 
 const NOTHING: [&str; 0] = [];
 
-async fn without_the_flag_everything_is_real(s: &mut Scene) {
+async fn without_the_flag_everything_is_real(s: &mut Subject) {
     assert_eq!(sent(s, "create -f -", "configmap/example created\n").await, ["create"]);
     s.expect(".data.key", "some value");
     assert_eq!(sent(s, "delete configmap example", r#"configmap "example" deleted"#).await, ["delete"]);
@@ -53,7 +53,7 @@ async fn without_the_flag_everything_is_real(s: &mut Scene) {
     s.kubectl("apply --help").prints("--dry-run='none'").await;
 }
 
-async fn none_sends_the_real_request(s: &mut Scene) {
+async fn none_sends_the_real_request(s: &mut Subject) {
     assert_eq!(sent(s, "create -f - --dry-run=none", "configmap/example created\n").await, ["create"]);
     assert_eq!(sent(s, "apply --server-side -f - --dry-run=none", "serverside-applied\n").await, ["patch"]);
     s.expect_owners(".data.key", &["kubectl (Apply)", "kubectl-create (Update)"]);
@@ -61,7 +61,7 @@ async fn none_sends_the_real_request(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn client_sends_nothing(s: &mut Scene) {
+async fn client_sends_nothing(s: &mut Subject) {
     assert_eq!(sent(s, "create -f - --dry-run=client", "configmap/example created (dry run)").await, NOTHING);
     assert_eq!(sent(s, "create -f - --dry-run=client -o yaml", "key: some value").await, NOTHING);
     assert_eq!(sent(s, "apply -f - --dry-run=client", "configmap/example created (dry run)").await, NOTHING);
@@ -80,7 +80,7 @@ async fn client_sends_nothing(s: &mut Scene) {
         .await;
 }
 
-async fn server_sends_a_dry_run(s: &mut Scene) {
+async fn server_sends_a_dry_run(s: &mut Subject) {
     let created = "configmap/example created (server dry run)";
     assert_eq!(sent(s, "create -f - --dry-run=server", created).await, ["create (dry run)"]);
     assert_eq!(sent(s, "apply -f - --dry-run=server", created).await, ["create (dry run)"]);
@@ -101,7 +101,7 @@ async fn server_sends_a_dry_run(s: &mut Scene) {
     s.expect_managers(&["me (Update)"]);
 }
 
-async fn server_side_apply_can_be_tried(s: &mut Scene) {
+async fn server_side_apply_can_be_tried(s: &mut Subject) {
     let applied = "configmap/example serverside-applied (server dry run)";
     assert_eq!(sent(s, "apply --server-side -f - --dry-run=server", applied).await, ["patch (dry run)"]);
     s.expect_absent("");
@@ -116,12 +116,12 @@ async fn server_side_apply_can_be_tried(s: &mut Scene) {
     s.expect(".data.key", "a");
 }
 
-async fn the_old_flag_is_gone(s: &mut Scene) {
+async fn the_old_flag_is_gone(s: &mut Subject) {
     s.kubectl("apply -f - --server-dry-run").reading(OBJECT).fails("unknown flag: --server-dry-run").await;
     s.expect_absent("");
 }
 
-async fn booleans_are_still_understood(s: &mut Scene) {
+async fn booleans_are_still_understood(s: &mut Subject) {
     for value in ["true", "1"] {
         let warning = format!(
             "--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run=client"
@@ -134,19 +134,19 @@ async fn booleans_are_still_understood(s: &mut Scene) {
     s.expect(".data.key", "some value");
 }
 
-async fn the_flag_alone_still_means_client(s: &mut Scene) {
+async fn the_flag_alone_still_means_client(s: &mut Subject) {
     let warning = "--dry-run is deprecated and can be replaced with --dry-run=client";
     assert_eq!(sent(s, "create -f - --dry-run", warning).await, NOTHING);
     assert_eq!(sent(s, "create -f - --dry-run", "configmap/example created (dry run)").await, NOTHING);
     s.expect_absent("");
 }
 
-async fn an_empty_flag_is_refused(s: &mut Scene) {
+async fn an_empty_flag_is_refused(s: &mut Subject) {
     s.kubectl("create -f - --dry-run=").reading(OBJECT).fails("Invalid dry-run value ()").await;
     s.expect_absent("");
 }
 
-async fn any_other_value_is_refused(s: &mut Scene) {
+async fn any_other_value_is_refused(s: &mut Subject) {
     for command in ["create -f -", "apply -f -", "apply --server-side -f -", "delete -f -"] {
         let message = r#"Invalid dry-run value (Server). Must be "none", "server", or "client"."#;
         s.kubectl(&format!("{command} --dry-run=Server")).reading(OBJECT).fails(message).await;
@@ -155,8 +155,8 @@ async fn any_other_value_is_refused(s: &mut Scene) {
 }
 
 /// Expects a diff from `a` to the object that kubectl reads, made by a dry run.
-async fn expect_diff(s: &mut Scene, args: &str) {
-    let audit = s.stage().cluster().audit().unwrap();
+async fn expect_diff(s: &mut Subject, args: &str) {
+    let audit = s.server().cluster().audit().unwrap();
     let mark = audit.mark().unwrap();
     let diff = s.kubectl(args).reading(OBJECT).fails("").prints("\n-  key: a\n+  key: some value\n").await;
     // 1 means that there is a difference; a higher code is an error.
@@ -167,12 +167,12 @@ async fn expect_diff(s: &mut Scene, args: &str) {
     assert_eq!(same.stdout, "");
 }
 
-async fn a_diff_is_made_of_a_dry_run(s: &mut Scene) {
+async fn a_diff_is_made_of_a_dry_run(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {key: a}").await;
     expect_diff(s, "diff -f -").await;
 }
 
-async fn a_diff_of_server_side_apply_is_made_of_a_dry_run(s: &mut Scene) {
+async fn a_diff_of_server_side_apply_is_made_of_a_dry_run(s: &mut Subject) {
     s.kubectl("apply --server-side -f -").reading("data: {key: a}").await;
     expect_diff(s, "diff --server-side -f -").await;
 }

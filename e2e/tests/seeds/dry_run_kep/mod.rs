@@ -9,17 +9,17 @@ mod storage;
 mod trigger;
 pub mod webhooks;
 
-use baton_e2e::scenario::Play;
+use baton_e2e::scenario::Scenario;
 
-pub const PLAYS: &[&[Play]] = &[
-    admission::PLAYS,
-    generated::PLAYS,
-    kinds::PLAYS,
-    kubectl::PLAYS,
-    responses::PLAYS,
-    storage::PLAYS,
-    trigger::PLAYS,
-    webhooks::PLAYS,
+pub const SCENARIOS: &[&[Scenario]] = &[
+    admission::SCENARIOS,
+    generated::SCENARIOS,
+    kinds::SCENARIOS,
+    kubectl::SCENARIOS,
+    responses::SCENARIOS,
+    storage::SCENARIOS,
+    trigger::SCENARIOS,
+    webhooks::SCENARIOS,
 ];
 
 /// A Deployment with one container.

@@ -1,21 +1,21 @@
 //! The response to a dry run shows what a write would do.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene,
+        Subject,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     a_dry_run_of_a_creation_gets_the_real_response, a_dry_run_of_a_change_gets_the_real_response,
     a_dry_run_of_a_deployment_gets_the_real_response, a_dry_run_of_a_deletion_gets_the_real_response,
     a_dry_run_gets_the_real_warnings, a_dry_run_reports_a_conflict, a_dry_run_reports_an_invalid_object,
     a_dry_run_reports_what_admission_forbids, a_dry_run_shows_the_result,
 }
 
-async fn a_dry_run_of_a_creation_gets_the_real_response(s: &mut Scene) {
+async fn a_dry_run_of_a_creation_gets_the_real_response(s: &mut Subject) {
     s.rehearse(|s| s.create_as("kubectl-create", "data: {key: some value}").creates()).await;
     s.expect_owner(".data.key", "kubectl-create (Update)");
     s.named("other").await;
@@ -23,7 +23,7 @@ async fn a_dry_run_of_a_creation_gets_the_real_response(s: &mut Scene) {
     s.expect_owner(".data.key", "kubectl (Apply)");
 }
 
-async fn a_dry_run_of_a_change_gets_the_real_response(s: &mut Scene) {
+async fn a_dry_run_of_a_change_gets_the_real_response(s: &mut Subject) {
     s.apply_as("kubectl", "data: {key: some value, other: x}").await;
     s.rehearse(|s| s.update_as("controller", "data: {key: new value}")).await;
     s.rehearse(|s| s.merge_patch_as("patcher", "data: {patched: a}")).await;
@@ -35,7 +35,7 @@ async fn a_dry_run_of_a_change_gets_the_real_response(s: &mut Scene) {
     s.expect_absent(".data.patched");
 }
 
-async fn a_dry_run_of_a_deployment_gets_the_real_response(s: &mut Scene) {
+async fn a_dry_run_of_a_deployment_gets_the_real_response(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.rehearse(|s| s.create_as("kubectl-create", super::DEPLOYMENT).creates()).await;
     s.rehearse(|s| {
@@ -47,22 +47,22 @@ async fn a_dry_run_of_a_deployment_gets_the_real_response(s: &mut Scene) {
     s.expect(".metadata.generation", "3");
 }
 
-async fn a_dry_run_of_a_deletion_gets_the_real_response(s: &mut Scene) {
+async fn a_dry_run_of_a_deletion_gets_the_real_response(s: &mut Subject) {
     s.create_as("kubectl-create", "data: {key: some value}").await;
-    let deleted = s.rehearse(Scene::delete).await.dry_run;
+    let deleted = s.rehearse(Subject::delete).await.dry_run;
     deleted.expect(".status", "Success");
     deleted.expect(".details.name", "example");
     s.expect_absent("");
 }
 
-async fn a_dry_run_gets_the_real_warnings(s: &mut Scene) {
+async fn a_dry_run_gets_the_real_warnings(s: &mut Subject) {
     let responses = s
         .rehearse(|s| s.create_as("me", "{data: {key: a}, date: {key: b}}").with("fieldValidation", "Warn"))
         .await;
     assert!(responses.dry_run.warnings[0].contains("unknown field"), "{:?}", responses.dry_run.warnings);
 }
 
-async fn a_dry_run_reports_a_conflict(s: &mut Scene) {
+async fn a_dry_run_reports_a_conflict(s: &mut Subject) {
     s.apply_as("one", "data: {key: a}").await;
     s.update_as("two", "data: {other: a}").await;
     let conflicting = "data: {key: b, other: b}";
@@ -78,7 +78,7 @@ async fn a_dry_run_reports_a_conflict(s: &mut Scene) {
     s.expect_owner(".data.key", "three (Apply)");
 }
 
-async fn a_dry_run_reports_an_invalid_object(s: &mut Scene) {
+async fn a_dry_run_reports_an_invalid_object(s: &mut Subject) {
     s.rehearse(|s| {
         s.create_as("me", "data: {no key: a}").is_refused(422, "a valid config key must consist of")
     })
@@ -101,7 +101,7 @@ async fn a_dry_run_reports_an_invalid_object(s: &mut Scene) {
         .await;
 }
 
-async fn a_dry_run_reports_what_admission_forbids(s: &mut Scene) {
+async fn a_dry_run_reports_what_admission_forbids(s: &mut Subject) {
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").await;
     s.of(POD).await;
@@ -110,7 +110,7 @@ async fn a_dry_run_reports_what_admission_forbids(s: &mut Scene) {
         .await;
 }
 
-async fn a_dry_run_shows_the_result(s: &mut Scene) {
+async fn a_dry_run_shows_the_result(s: &mut Subject) {
     s.create_as("controller", "data: {key: a}").await;
     let response = s.apply_as("kubectl", "data: {key: b, other: c}").by_force().dry_run().await;
     response.expect(".data", "{key: b, other: c}");

@@ -3,8 +3,8 @@
 use std::pin::pin;
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::DEPLOYMENT},
+    scenario::{Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,21 +13,21 @@ use kube::{
     api::{DeleteParams, ListParams, WatchEvent, WatchParams},
 };
 
-plays! {
+scenario_list! {
     a_collection_can_be_deleted_in_a_dry_run, a_watch_shows_no_dry_run,
     a_late_refusal_is_the_same_in_a_dry_run, subresources_have_dry_runs,
     an_existing_object_cannot_be_created_in_a_dry_run, a_missing_object_cannot_be_changed_in_a_dry_run,
 }
 
-fn config_maps(s: &Scene) -> Api<ConfigMap> {
-    Api::namespaced(s.stage().client().clone(), s.namespace())
+fn config_maps(s: &Subject) -> Api<ConfigMap> {
+    Api::namespaced(s.server().client().clone(), s.namespace())
 }
 
-async fn names(s: &Scene) -> Vec<String> {
+async fn names(s: &Subject) -> Vec<String> {
     config_maps(s).list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
 }
 
-async fn a_collection_can_be_deleted_in_a_dry_run(s: &mut Scene) {
+async fn a_collection_can_be_deleted_in_a_dry_run(s: &mut Subject) {
     for name in ["one", "two"] {
         s.named(name).await;
         s.create_as("me", "data: {key: a}").await;
@@ -40,7 +40,7 @@ async fn a_collection_can_be_deleted_in_a_dry_run(s: &mut Scene) {
     assert_eq!(names(s).await, [""; 0]);
 }
 
-async fn a_watch_shows_no_dry_run(s: &mut Scene) {
+async fn a_watch_shows_no_dry_run(s: &mut Subject) {
     s.create_as("me", "data: {key: a}").await;
     let objects = config_maps(s);
     let now = objects.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
@@ -60,7 +60,7 @@ async fn a_watch_shows_no_dry_run(s: &mut Scene) {
     }
 }
 
-async fn a_late_refusal_is_the_same_in_a_dry_run(s: &mut Scene) {
+async fn a_late_refusal_is_the_same_in_a_dry_run(s: &mut Subject) {
     s.create_as("me", "data: {key: a}").await;
     s.rehearse(|s| {
         s.update_as("me", "metadata: {resourceVersion: '1'}").is_refused(409, "has been modified")
@@ -80,7 +80,7 @@ async fn a_late_refusal_is_the_same_in_a_dry_run(s: &mut Scene) {
         .await;
 }
 
-async fn subresources_have_dry_runs(s: &mut Scene) {
+async fn subresources_have_dry_runs(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
     let tried = s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}").dry_run().await;
@@ -94,7 +94,7 @@ async fn subresources_have_dry_runs(s: &mut Scene) {
     s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
 }
 
-async fn an_existing_object_cannot_be_created_in_a_dry_run(s: &mut Scene) {
+async fn an_existing_object_cannot_be_created_in_a_dry_run(s: &mut Subject) {
     s.create_as("me", "data: {key: a}").await;
     let refused =
         s.rehearse(|s| s.create_as("you", "data: {key: b}").is_refused(409, "already exists")).await.dry_run;
@@ -102,7 +102,7 @@ async fn an_existing_object_cannot_be_created_in_a_dry_run(s: &mut Scene) {
     s.expect_managers(&["me (Update)"]);
 }
 
-async fn a_missing_object_cannot_be_changed_in_a_dry_run(s: &mut Scene) {
+async fn a_missing_object_cannot_be_changed_in_a_dry_run(s: &mut Subject) {
     let message = r#"configmaps "example" not found"#;
     let refused = s.rehearse(|s| s.replace_as("me", "data: {key: a}").is_refused(404, message)).await.dry_run;
     refused.expect(".reason", "NotFound");

@@ -1,19 +1,19 @@
 //! How a client requests a dry run, and what the server still does then.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene, StepResponse,
+        StepResponse, Subject,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     a_delete_with_a_body_takes_its_options_from_there, a_dry_run_is_defaulted_and_mutated,
     every_kind_of_patch_is_merged, an_empty_value_is_refused, no_other_value_is_supported,
 }
 
-async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
+async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Subject) {
     s.create_as("me", "data: {key: a}").await;
     s.delete().dry_run().spelled(r#"{"dryRun": ["All"]}"#).await;
     s.expect(".data.key", "a");
@@ -21,7 +21,7 @@ async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn a_dry_run_is_defaulted_and_mutated(s: &mut Scene) {
+async fn a_dry_run_is_defaulted_and_mutated(s: &mut Subject) {
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").await;
     s.of(POD).await;
@@ -34,7 +34,7 @@ async fn a_dry_run_is_defaulted_and_mutated(s: &mut Scene) {
     tried.expect(r#".spec.tolerations[key="node.kubernetes.io/not-ready"].tolerationSeconds"#, "300");
 }
 
-async fn every_kind_of_patch_is_merged(s: &mut Scene) {
+async fn every_kind_of_patch_is_merged(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
     let containers = "spec: {template: {spec: {containers: [{name: sidecar, image: httpd}]}}}";
@@ -50,7 +50,7 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
     s.expect_managers(&["me (Update)"]);
 }
 
-async fn an_empty_value_is_refused(s: &mut Scene) {
+async fn an_empty_value_is_refused(s: &mut Subject) {
     let message = r#"dryRun: Unsupported value: [""]: supported values: "All""#;
     s.create_as("me", "data: {key: a}").with("dryRun", "").is_refused(422, message).await;
     s.create_as("me", "data: {key: a}").await;
@@ -62,7 +62,7 @@ async fn an_empty_value_is_refused(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn no_other_value_is_supported(s: &mut Scene) {
+async fn no_other_value_is_supported(s: &mut Subject) {
     let message = r#"is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All""#;
     s.create_as("me", "data: {key: a}").with("dryRun", "Some").is_refused(422, message).await;
     s.create_as("me", "data: {key: a}").await;

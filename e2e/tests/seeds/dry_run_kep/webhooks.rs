@@ -1,8 +1,8 @@
 //! What webhooks get to know of dry runs, and what they have to declare.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::SERVICE_ACCOUNT},
+    scenario::{Subject, builtin::SERVICE_ACCOUNT},
+    scenario_list,
 };
 use baton_testbed::{AdmissionWebhook, PATIENCE, Review, poll};
 use hyper::Request;
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
-plays! {
+scenario_list! {
     only real, because "of a webhook":
     a_mutating_webhook_changes_a_dry_run, a_validating_webhook_denies_a_dry_run,
     a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_allow_dry_runs,
@@ -21,8 +21,8 @@ plays! {
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
 
-/// A configuration that registers the webhook at `path` for objects of the scene.
-fn configuration(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str) -> Value {
+/// A configuration that registers the webhook at `path` for objects of the scenario.
+fn configuration(s: &Subject, webhook: &AdmissionWebhook, kind: &str, path: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
@@ -37,21 +37,24 @@ fn configuration(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str) 
     })
 }
 
-async fn register(s: &Scene, configuration: &Value) -> kube::Result<Value> {
+async fn register(s: &Subject, configuration: &Value) -> kube::Result<Value> {
     let plural = format!("{}s", configuration["kind"].as_str().unwrap().to_lowercase());
     let uri = format!("/apis/admissionregistration.k8s.io/v1/{plural}?fieldValidation=Strict");
-    s.stage().client().request(Request::post(uri).body(configuration.to_string().into_bytes()).unwrap()).await
+    s.server()
+        .client()
+        .request(Request::post(uri).body(configuration.to_string().into_bytes()).unwrap())
+        .await
 }
 
 /// A dry run of a creation, of an object that isn't the subject.
-async fn probe(s: &Scene) -> kube::Result<ConfigMap> {
-    let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
+async fn probe(s: &Subject) -> kube::Result<ConfigMap> {
+    let objects: Api<ConfigMap> = Api::namespaced(s.server().client().clone(), s.namespace());
     let object = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
     objects.create(&PostParams { dry_run: true, ..PostParams::default() }, &object).await
 }
 
 /// Registers a webhook with this declaration, and waits until the server calls it.
-pub async fn install(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
+pub async fn install(s: &Subject, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
     let mut configuration = configuration(s, webhook, kind, path);
     configuration["webhooks"][0]["sideEffects"] = json!(declared);
     register(s, &configuration).await.unwrap();
@@ -65,7 +68,7 @@ pub async fn install(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &s
 }
 
 /// The calls of a webhook about the subject: the path, the operation, and whether it is a dry run.
-fn calls(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<bool>)> {
+fn calls(s: &Subject, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<bool>)> {
     let about_subject = |review: &Review| {
         let object = (review.namespace.as_deref(), review.kind.as_str(), review.name.as_deref());
         object == (Some(s.namespace()), "ConfigMap", Some(s.name())) && review.user == "baton-testbed:admin"
@@ -74,7 +77,7 @@ fn calls(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<b
     reviews.map(|review| (review.path, review.operation, review.dry_run)).collect()
 }
 
-async fn a_mutating_webhook_changes_a_dry_run(s: &mut Scene) {
+async fn a_mutating_webhook_changes_a_dry_run(s: &mut Subject) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     install(s, &webhook, MUTATING, "/mutate", "None").await;
     let created =
@@ -85,7 +88,7 @@ async fn a_mutating_webhook_changes_a_dry_run(s: &mut Scene) {
     s.expect(".metadata.annotations", "{webhook.test/touched: 'true'}");
 }
 
-async fn a_validating_webhook_denies_a_dry_run(s: &mut Scene) {
+async fn a_validating_webhook_denies_a_dry_run(s: &mut Subject) {
     s.create_as("me", "data: {key: a}").await;
     let webhook = AdmissionWebhook::start().await.unwrap();
     install(s, &webhook, VALIDATING, "/deny", "None").await;
@@ -97,7 +100,7 @@ async fn a_validating_webhook_denies_a_dry_run(s: &mut Scene) {
     s.expect(".data", "{key: a}");
 }
 
-async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
+async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Subject) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     for kind in [VALIDATING, MUTATING] {
         let mut configuration = configuration(s, &webhook, kind, "/any");
@@ -128,7 +131,7 @@ async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
     }
 }
 
-async fn both_declarations_allow_dry_runs(s: &mut Scene) {
+async fn both_declarations_allow_dry_runs(s: &mut Subject) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     install(s, &webhook, VALIDATING, "/validate", "None").await;
     install(s, &webhook, MUTATING, "/any", "NoneOnDryRun").await;
@@ -137,7 +140,7 @@ async fn both_declarations_allow_dry_runs(s: &mut Scene) {
     assert_eq!(calls(s, &webhook), ["/any", "/validate"].map(created));
 }
 
-async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
+async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Subject) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     // As a release before 1.22 stored it.
     let mut old = configuration(s, &webhook, VALIDATING, "/any");
@@ -152,7 +155,7 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     ]);
     hook["rules"][0]["scope"] = json!("*");
     let key = format!("validatingwebhookconfigurations/{}", s.namespace());
-    s.stage().cluster().real().put_into_etcd(&key, &old).await.unwrap();
+    s.server().cluster().real().put_into_etcd(&key, &old).await.unwrap();
     let is_in_force = poll(PATIENCE, async || match probe(s).await {
         Err(error) => Ok(error),
         Ok(_) => Err("the dry run isn't refused"),
@@ -173,13 +176,13 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     s.create_as("me", "automountServiceAccountToken: false").dry_run().creates().await;
 }
 
-async fn a_review_says_whether_the_request_is_a_dry_run(s: &mut Scene) {
+async fn a_review_says_whether_the_request_is_a_dry_run(s: &mut Subject) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     install(s, &webhook, VALIDATING, "/validate", "NoneOnDryRun").await;
     s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
     s.rehearse(|s| s.update_as("me", "data: {key: b}")).await;
     s.rehearse(|s| s.apply_as("you", "data: {other: b}")).await;
-    s.rehearse(Scene::delete).await;
+    s.rehearse(Subject::delete).await;
     let review = |operation: &str, dry_run| ("/validate".to_owned(), operation.to_owned(), Some(dry_run));
     let expected: Vec<_> = ["CREATE", "UPDATE", "UPDATE", "DELETE"]
         .into_iter()
@@ -188,7 +191,7 @@ async fn a_review_says_whether_the_request_is_a_dry_run(s: &mut Scene) {
     assert_eq!(calls(s, &webhook), expected);
 }
 
-async fn a_request_that_is_no_dry_run_may_be_refused_later(s: &mut Scene) {
+async fn a_request_that_is_no_dry_run_may_be_refused_later(s: &mut Subject) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     install(s, &webhook, MUTATING, "/any", "None").await;
     install(s, &webhook, VALIDATING, "/deny", "None").await;

@@ -1,19 +1,19 @@
 //! The permissions that an apply needs.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene,
+        Subject,
         builtin::{CONFIG_MAP, ROLE, ROLE_BINDING},
     },
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     patch_is_needed_to_apply, create_is_needed_to_create,
 }
 
 /// Gives the user `jane` these verbs on all `ConfigMap`s of the namespace.
-async fn allow(s: &mut Scene, verbs: &str) {
+async fn allow(s: &mut Subject, verbs: &str) {
     s.of(ROLE).await;
     s.named("jane").await;
     s.apply_as("admin", &format!("rules: [{{apiGroups: [''], resources: [configmaps], verbs: {verbs}}}]"))
@@ -26,7 +26,7 @@ async fn allow(s: &mut Scene, verbs: &str) {
     s.named("example").await;
 }
 
-async fn patch_is_needed_to_apply(s: &mut Scene) {
+async fn patch_is_needed_to_apply(s: &mut Subject) {
     s.create_as("editor", "data: {key: one}").await;
     let forbidden = r#"User "jane" cannot patch resource "configmaps""#;
     s.apply_as("kubectl", "data: {own: '1'}").by_user("jane").is_refused(403, forbidden).await;
@@ -37,7 +37,7 @@ async fn patch_is_needed_to_apply(s: &mut Scene) {
     s.expect_owner(".data.own", "kubectl (Apply)");
 }
 
-async fn create_is_needed_to_create(s: &mut Scene) {
+async fn create_is_needed_to_create(s: &mut Subject) {
     allow(s, "[patch]").await;
     let forbidden = r#"User "jane" cannot create resource "configmaps""#;
     s.apply_as("kubectl", "data: {own: '1'}").by_user("jane").is_refused(403, forbidden).await;

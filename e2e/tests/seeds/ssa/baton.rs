@@ -1,15 +1,15 @@
 //! How Baton follows the documentation's advice to controllers.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene,
+        Subject,
         builtin::{DEPLOYMENT, WORKLOAD},
     },
+    scenario_list,
 };
 use baton_testbed::ReplicaWatch;
 
-plays! {
+scenario_list! {
     only real, because "the operator is a process":
     baton_forces_its_own_fields_and_no_others, baton_hands_replicas_over_and_takes_them_back;
 }
@@ -19,13 +19,13 @@ const BATON: &str = "baton (Apply)";
 const BY_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
 
 /// Applies a Workload with these fields in its spec, and makes its Deployment the subject.
-async fn workload(s: &mut Scene, spec: &str) {
+async fn workload(s: &mut Subject, spec: &str) {
     s.of(WORKLOAD).await;
     s.kubectl("apply --server-side -f -").reading(&format!("spec: {{{TEMPLATE}, {spec}}}")).await;
     s.of(DEPLOYMENT).await;
 }
 
-pub async fn baton_forces_its_own_fields_and_no_others(s: &mut Scene) {
+pub async fn baton_forces_its_own_fields_and_no_others(s: &mut Subject) {
     let _baton = s.baton().await;
     workload(s, "replicas: 3").await;
     s.eventually(".spec.replicas", "3").await;
@@ -37,11 +37,11 @@ pub async fn baton_forces_its_own_fields_and_no_others(s: &mut Scene) {
     s.expect_owner(".metadata.annotations.note", "kubectl-annotate (Update)");
 }
 
-pub async fn baton_hands_replicas_over_and_takes_them_back(s: &mut Scene) {
+pub async fn baton_hands_replicas_over_and_takes_them_back(s: &mut Subject) {
     let _baton = s.baton().await;
     workload(s, "replicas: 3").await;
     s.eventually(".spec.replicas", "3").await;
-    let watch = ReplicaWatch::start(s.stage().cluster(), s.namespace(), s.name()).await.unwrap();
+    let watch = ReplicaWatch::start(s.server().cluster(), s.namespace(), s.name()).await.unwrap();
 
     workload(s, "replicas: 3, autoscaling: {minReplicas: 2, maxReplicas: 10}").await;
     s.eventually_owned(".spec.replicas", "handover-to-hpa (Apply)").await;

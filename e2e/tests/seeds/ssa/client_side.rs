@@ -1,21 +1,21 @@
 //! Server-side apply compared with client-side apply.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene,
+        Subject,
         builtin::{AUTOSCALER, AUTOSCALER_V1},
     },
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     every_way_out_leaves_a_subset, the_api_version_may_change;
     only real, because "of kubectl":
     client_side_keeps_an_annotation, client_side_apply_overwrites_without_a_warning,
     a_field_with_another_name_in_another_version_stays;
 }
 
-async fn client_side_keeps_an_annotation(s: &mut Scene) {
+async fn client_side_keeps_an_annotation(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     assert!(s.at(".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration").is_some());
     s.expect_owner(".data.key", "kubectl-client-side-apply (Update)");
@@ -25,7 +25,7 @@ async fn client_side_keeps_an_annotation(s: &mut Scene) {
     s.expect_owner(".data.key", "applier (Apply)");
 }
 
-async fn every_way_out_leaves_a_subset(s: &mut Scene) {
+async fn every_way_out_leaves_a_subset(s: &mut Subject) {
     for (name, intent, forced) in [
         ("overwritten", "data: {key: one}", true),
         ("shared", "data: {key: two}", false),
@@ -46,7 +46,7 @@ async fn every_way_out_leaves_a_subset(s: &mut Scene) {
     }
 }
 
-async fn client_side_apply_overwrites_without_a_warning(s: &mut Scene) {
+async fn client_side_apply_overwrites_without_a_warning(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     s.update_as("editor", "data: {key: two}").await;
     let output = s.kubectl("apply -f -").reading("data: {key: one}").prints("configured").await;
@@ -54,7 +54,7 @@ async fn client_side_apply_overwrites_without_a_warning(s: &mut Scene) {
     s.expect(".data.key", "one");
 }
 
-async fn the_api_version_may_change(s: &mut Scene) {
+async fn the_api_version_may_change(s: &mut Subject) {
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}";
     s.of(AUTOSCALER_V1).await;
     s.apply_as("kubectl", &format!("spec: {{{target}, maxReplicas: 5, minReplicas: 2}}")).await;
@@ -76,7 +76,7 @@ const IN_V2: &str = "spec:
 /// The field of the newer version that `targetCPUUtilizationPercentage` is converted to.
 const TARGET: &str = ".spec.metrics[0].resource.target.averageUtilization";
 
-async fn a_field_with_another_name_in_another_version_stays(s: &mut Scene) {
+async fn a_field_with_another_name_in_another_version_stays(s: &mut Subject) {
     s.of(AUTOSCALER_V1).await;
     s.kubectl("apply -f -").reading(&format!("{IN_V1}\n  minReplicas: 2")).await;
     s.of(AUTOSCALER).await;

@@ -1,24 +1,24 @@
 //! Server-side apply in a controller.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::DEPLOYMENT},
+    scenario::{Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 
 use super::NGINX;
 
-plays! {
+scenario_list! {
     a_controller_sends_all_that_it_cares_about, what_was_never_applied_can_only_be_patched_away,
     a_controller_needs_no_read_and_no_version, a_controller_forces,
 }
 
-async fn a_controller_sends_all_that_it_cares_about(s: &mut Scene) {
+async fn a_controller_sends_all_that_it_cares_about(s: &mut Subject) {
     s.apply_as("controller", "data: {one: '1', two: '2'}").await;
     s.apply_as("controller", "data: {one: changed}").by_force().await;
     s.expect(".data", "{one: changed}");
 }
 
-async fn what_was_never_applied_can_only_be_patched_away(s: &mut Scene) {
+async fn what_was_never_applied_can_only_be_patched_away(s: &mut Subject) {
     s.create_as("editor", "data: {old: '1', wanted: '1'}").await;
     s.apply_as("controller", "data: {wanted: '1'}").by_force().await;
     s.expect(".data.old", "'1'");
@@ -28,7 +28,7 @@ async fn what_was_never_applied_can_only_be_patched_away(s: &mut Scene) {
     s.expect_absent(".data.old");
 }
 
-async fn a_controller_needs_no_read_and_no_version(s: &mut Scene) {
+async fn a_controller_needs_no_read_and_no_version(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("controller", NGINX).by_force().creates().await;
     s.update_as("editor", "metadata: {labels: {more: '1'}}").await;
@@ -39,7 +39,7 @@ async fn a_controller_needs_no_read_and_no_version(s: &mut Scene) {
     s.expect(".metadata.labels", "{app: nginx, more: '1'}");
 }
 
-async fn a_controller_forces(s: &mut Scene) {
+async fn a_controller_forces(s: &mut Subject) {
     s.apply_as("controller", "data: {key: wanted}").by_force().await;
     s.update_as("kubectl-edit", "data: {key: edited}").await;
     s.apply_as("controller", "data: {key: wanted}").conflicts_with("kubectl-edit", ".data.key").await;

@@ -1,11 +1,11 @@
 //! Custom resources.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene},
+    scenario::{Crd, Subject},
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     without_markers_keys_are_fields_and_lists_atomic, without_a_schema_types_are_deduced,
 }
 
@@ -17,7 +17,7 @@ const LISTS: &str = "
         rules: {type: array, items: {type: object, properties: {name: {type: string}, weight: {type: integer}}}}
         labels: {type: object, additionalProperties: {type: string}}";
 
-async fn without_markers_keys_are_fields_and_lists_atomic(s: &mut Scene) {
+async fn without_markers_keys_are_fields_and_lists_atomic(s: &mut Subject) {
     s.define(Crd::new("Unmarked", LISTS)).await;
     s.apply_as("alice", "spec: {hosts: [a], rules: [{name: x}], labels: {a: '1'}}").await;
     s.expect_fields("alice (Apply)", &[".spec.hosts", ".spec.rules", ".spec.labels.a"]);
@@ -28,7 +28,7 @@ async fn without_markers_keys_are_fields_and_lists_atomic(s: &mut Scene) {
         .await;
 }
 
-async fn without_a_schema_types_are_deduced(s: &mut Scene) {
+async fn without_a_schema_types_are_deduced(s: &mut Subject) {
     s.define(Crd::schemaless("Schemaless")).await;
     s.apply_as("alice", "spec: {list: [{name: x}], map: {a: {deep: 1}}}").await;
     s.expect_fields("alice (Apply)", &[".spec.list", ".spec.map", ".spec.map.a", ".spec.map.a.deep"]);

@@ -1,16 +1,16 @@
 //! The example of an object with managed fields.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::DEPLOYMENT},
+    scenario::{Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     the_example, the_operation_is_recorded, an_invalid_body_is_refused,
     managed_fields_can_be_written_by_an_update,
 }
 
-async fn the_example(s: &mut Scene) {
+async fn the_example(s: &mut Subject) {
     s.named("test-cm").await;
     s.apply_as("kubectl", "{metadata: {labels: {test-label: test}}, data: {key: some value}}")
         .creates()
@@ -27,7 +27,7 @@ async fn the_example(s: &mut Scene) {
     assert!(s.at(".metadata.managedFields[0].time").is_some(), "a record has a time");
 }
 
-async fn the_operation_is_recorded(s: &mut Scene) {
+async fn the_operation_is_recorded(s: &mut Subject) {
     s.apply_as("kubectl", "data: {key: some value}").await;
     s.merge_patch_as("kubectl", "data: {other: value}").await;
     s.expect_managers(&["kubectl (Apply)", "kubectl (Update)"]);
@@ -37,7 +37,7 @@ async fn the_operation_is_recorded(s: &mut Scene) {
     s.expect_owner(".data.key", "kubectl (Update)");
 }
 
-async fn an_invalid_body_is_refused(s: &mut Scene) {
+async fn an_invalid_body_is_refused(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", "spec: {replicas: 3}")
         .is_refused(422, "spec.template.spec.containers: Required value")
@@ -54,7 +54,7 @@ async fn an_invalid_body_is_refused(s: &mut Scene) {
     s.expect(".spec.replicas", "3");
 }
 
-async fn managed_fields_can_be_written_by_an_update(s: &mut Scene) {
+async fn managed_fields_can_be_written_by_an_update(s: &mut Subject) {
     s.apply_as("retired", "data: {key: value}").await;
     s.apply_as("kubectl", "data: {other: value}").await;
     let kept = "[{manager: kubectl, operation: Apply, apiVersion: v1, fieldsType: FieldsV1, \

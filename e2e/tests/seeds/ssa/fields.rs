@@ -1,20 +1,20 @@
 //! Which manager owns which field.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::DEPLOYMENT},
+    scenario::{Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 
 use super::NGINX;
 
-plays! {
+scenario_list! {
     two_appliers_share_an_object, every_way_to_write_is_recorded, another_value_is_a_conflict,
     a_manager_that_changes_a_value_owns_it, a_removed_field_has_no_owner, a_dropped_field_is_removed_or_defaulted,
     dropped_items_of_lists_and_maps_are_removed, the_same_value_is_shared, a_shared_owner_releases_a_field,
     no_annotation_is_needed,
 }
 
-async fn two_appliers_share_an_object(s: &mut Scene) {
+async fn two_appliers_share_an_object(s: &mut Subject) {
     s.apply_as("team-a", "data: {color: red}").creates().await;
     s.apply_as("team-b", "data: {size: large}").await;
     s.expect(".data", "{color: red, size: large}");
@@ -22,7 +22,7 @@ async fn two_appliers_share_an_object(s: &mut Scene) {
     s.expect_fields("team-b (Apply)", &[".data.size"]);
 }
 
-async fn every_way_to_write_is_recorded(s: &mut Scene) {
+async fn every_way_to_write_is_recorded(s: &mut Subject) {
     s.create_as("poster", "data: {post: '1'}").creates().await;
     s.update_as("putter", "data: {put: '1'}").await;
     s.merge_patch_as("merger", "data: {merge: '1'}").await;
@@ -37,7 +37,7 @@ async fn every_way_to_write_is_recorded(s: &mut Scene) {
     s.expect_owner(".data.apply", "applier (Apply)");
 }
 
-async fn another_value_is_a_conflict(s: &mut Scene) {
+async fn another_value_is_a_conflict(s: &mut Subject) {
     s.apply_as("alice", "data: {key: hers}").await;
     s.apply_as("bob", "data: {key: his}").conflicts_with("alice", ".data.key").await;
     s.expect(".data.key", "hers");
@@ -46,7 +46,7 @@ async fn another_value_is_a_conflict(s: &mut Scene) {
     s.expect_owner(".data.key", "bob (Apply)");
 }
 
-async fn a_manager_that_changes_a_value_owns_it(s: &mut Scene) {
+async fn a_manager_that_changes_a_value_owns_it(s: &mut Subject) {
     s.apply_as("kubectl", "data: {key: one}").await;
     s.update_as("editor", "data: {key: two}").await;
     s.expect_owner(".data.key", "editor (Update)");
@@ -54,7 +54,7 @@ async fn a_manager_that_changes_a_value_owns_it(s: &mut Scene) {
     s.expect_owner(".data.key", "patcher (Update)");
 }
 
-async fn a_removed_field_has_no_owner(s: &mut Scene) {
+async fn a_removed_field_has_no_owner(s: &mut Subject) {
     s.create_as("owner", "data: {one: '1', two: '2', three: '3'}").await;
     s.merge_patch_as("owner", "data: {one: null}").await;
     s.merge_patch_as("editor", "data: {two: null}").await;
@@ -63,7 +63,7 @@ async fn a_removed_field_has_no_owner(s: &mut Scene) {
     s.expect_managers(&["owner (Update)"]);
 }
 
-async fn a_dropped_field_is_removed_or_defaulted(s: &mut Scene) {
+async fn a_dropped_field_is_removed_or_defaulted(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
     s.apply_as("kubectl", &with_nginx("revisionHistoryLimit: 3, paused: true")).await;
@@ -77,7 +77,7 @@ fn with_nginx(more: &str) -> String {
     NGINX.replacen("replicas: 3", &format!("replicas: 3\n      {}", more.replace(", ", "\n      ")), 1)
 }
 
-async fn dropped_items_of_lists_and_maps_are_removed(s: &mut Scene) {
+async fn dropped_items_of_lists_and_maps_are_removed(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     let sidecar = "\n          - {name: sidecar, image: envoy}";
     s.apply_as(
@@ -96,7 +96,7 @@ async fn dropped_items_of_lists_and_maps_are_removed(s: &mut Scene) {
     s.expect(".metadata.finalizers", "[example.com/kept]");
 }
 
-async fn the_same_value_is_shared(s: &mut Scene) {
+async fn the_same_value_is_shared(s: &mut Subject) {
     s.apply_as("alice", "data: {key: same}").await;
     s.apply_as("bob", "data: {key: same}").await;
     s.expect_owners(".data.key", &["bob (Apply)", "alice (Apply)"]);
@@ -108,7 +108,7 @@ async fn the_same_value_is_shared(s: &mut Scene) {
         .await;
 }
 
-async fn a_shared_owner_releases_a_field(s: &mut Scene) {
+async fn a_shared_owner_releases_a_field(s: &mut Subject) {
     s.apply_as("alice", "data: {key: same}").await;
     s.apply_as("bob", "data: {key: same, own: '1'}").await;
     s.apply_as("bob", "data: {own: '1'}").await;
@@ -116,7 +116,7 @@ async fn a_shared_owner_releases_a_field(s: &mut Scene) {
     s.expect(".data.key", "same");
 }
 
-async fn no_annotation_is_needed(s: &mut Scene) {
+async fn no_annotation_is_needed(s: &mut Subject) {
     s.apply_as("applier", "data: {key: one}").await;
     s.expect_absent(".metadata.annotations");
     s.update_as("editor", "data: {other: two}").await;

@@ -1,16 +1,16 @@
 //! Handover of a field from one manager to another, such as an autoscaler.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Scene,
+        Subject,
         builtin::{AUTOSCALER, DEPLOYMENT},
     },
+    scenario_list,
 };
 
 use super::{NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS};
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     without_a_handover_replicas_fall_to_one, the_basic_handover, the_advanced_handover,
     a_conflict_shows_that_the_autoscaler_owns_replicas;
@@ -29,14 +29,14 @@ fn autoscaler(at_least: u32) -> String {
     )
 }
 
-async fn autoscale(s: &mut Scene, at_least: u32) {
+async fn autoscale(s: &mut Subject, at_least: u32) {
     s.of(AUTOSCALER).await;
     // The controller may write its status at any time, so a step of the scenario can't apply it.
     s.kubectl("apply --server-side -f -").reading(&autoscaler(at_least)).await;
     s.of(DEPLOYMENT).await;
 }
 
-async fn without_a_handover_replicas_fall_to_one(s: &mut Scene) {
+async fn without_a_handover_replicas_fall_to_one(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.named("nginx-deployment").await;
     s.kubectl("apply --server-side -f -").reading(NGINX).await;
@@ -45,7 +45,7 @@ async fn without_a_handover_replicas_fall_to_one(s: &mut Scene) {
     s.expect(".spec.replicas", "1");
 }
 
-async fn the_basic_handover(s: &mut Scene) {
+async fn the_basic_handover(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.named("nginx-deployment").await;
     s.kubectl("apply --server-side -f -").reading(NGINX).await;
@@ -61,7 +61,7 @@ async fn the_basic_handover(s: &mut Scene) {
     s.expect(".spec.replicas", "5");
 }
 
-async fn the_advanced_handover(s: &mut Scene) {
+async fn the_advanced_handover(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.named("nginx-deployment").await;
     s.kubectl("apply --server-side -f -").reading(NGINX).await;
@@ -80,7 +80,7 @@ async fn the_advanced_handover(s: &mut Scene) {
     s.expect_managers(&["kubectl (Apply)", BY_AUTOSCALER]);
 }
 
-async fn a_conflict_shows_that_the_autoscaler_owns_replicas(s: &mut Scene) {
+async fn a_conflict_shows_that_the_autoscaler_owns_replicas(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.named("nginx-deployment").await;
     s.apply_as("kubectl", NGINX).await;

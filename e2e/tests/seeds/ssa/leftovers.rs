@@ -1,11 +1,11 @@
 //! Defaults and copies of the server that no manager owns stay when the intent changes.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::DEPLOYMENT},
+    scenario::{Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     a_default_without_an_owner_blocks_a_change,
     a_copy_without_an_owner_restores_a_field,
 }
@@ -40,7 +40,7 @@ const WITH_DEFAULT: &str = "
         metadata: {labels: {app: nginx}}
         spec: {containers: [{name: nginx, image: 'nginx:1.14.2'}]}";
 
-async fn a_default_without_an_owner_blocks_a_change(s: &mut Scene) {
+async fn a_default_without_an_owner_blocks_a_change(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("ci", ROLLING).await;
     s.expect(".spec.strategy.rollingUpdate.maxSurge", "25%");
@@ -71,7 +71,7 @@ spec:
     )
 }
 
-async fn a_copy_without_an_owner_restores_a_field(s: &mut Scene) {
+async fn a_copy_without_an_owner_restores_a_field(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("ci", &with_account("serviceAccountName: powerful")).await;
     s.expect(".spec.template.spec.serviceAccount", "powerful");

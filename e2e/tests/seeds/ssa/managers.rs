@@ -1,15 +1,15 @@
 //! Field managers, and how they are named.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, unnamed, user_agent},
+    scenario::{Subject, unnamed, user_agent},
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     an_apply_is_never_inferred, a_manager_is_inferred_from_the_user_agent,
 }
 
-async fn an_apply_is_never_inferred(s: &mut Scene) {
+async fn an_apply_is_never_inferred(s: &mut Subject) {
     s.apply_as(user_agent("deployer/1.0"), "data: {key: '1'}")
         .is_refused(422, "fieldManager: Required value: is required for apply patch")
         .await;
@@ -21,7 +21,7 @@ async fn an_apply_is_never_inferred(s: &mut Scene) {
     s.expect_owner(".data.key", "unknown (Update)");
 }
 
-async fn a_manager_is_inferred_from_the_user_agent(s: &mut Scene) {
+async fn a_manager_is_inferred_from_the_user_agent(s: &mut Subject) {
     s.create_as(user_agent("curl/8.5.0"), "data: {key: '1'}").await;
     s.merge_patch_as(user_agent("my-tool/v2 (linux/amd64) build/7"), "data: {other: '1'}").await;
     s.expect_owner(".data.key", "curl (Update)");

@@ -1,23 +1,23 @@
 //! How objects are merged, and the markers that decide it.
 
 use baton_e2e::{
-    plays,
     scenario::{
-        Crd, Scene,
+        Crd, Subject,
         builtin::{DEPLOYMENT, SERVICE},
     },
+    scenario_list,
 };
 
 use super::NGINX;
 
-plays! {
+scenario_list! {
     several_actors_update_one_object, a_missing_field_is_removed_unless_another_manager_owns_it,
     an_atomic_list_has_one_manager, items_of_a_set_have_managers, several_keys_identify_an_item,
     several_keys_of_a_service, maps_are_granular_or_atomic, structs_are_granular_or_atomic,
     the_selector_of_a_deployment_is_atomic, atomic_is_recursive,
 }
 
-async fn several_actors_update_one_object(s: &mut Scene) {
+async fn several_actors_update_one_object(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
     s.scale_as("autoscaler", 7).await;
@@ -29,14 +29,14 @@ async fn several_actors_update_one_object(s: &mut Scene) {
     s.expect(r#".spec.template.spec.containers[name="proxy"].image"#, "envoy");
 }
 
-async fn a_missing_field_is_removed_unless_another_manager_owns_it(s: &mut Scene) {
+async fn a_missing_field_is_removed_unless_another_manager_owns_it(s: &mut Subject) {
     s.apply_as("kubectl", "data: {alone: '1', shared: '1'}").await;
     s.apply_as("other", "data: {shared: '1'}").await;
     s.apply_as("kubectl", "data: {new: '1'}").await;
     s.expect(".data", "{shared: '1', new: '1'}");
 }
 
-async fn an_atomic_list_has_one_manager(s: &mut Scene) {
+async fn an_atomic_list_has_one_manager(s: &mut Subject) {
     s.define(Crd::new(
         "AtomicList",
         "spec: {type: object, properties: {hosts: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}}",
@@ -50,7 +50,7 @@ async fn an_atomic_list_has_one_manager(s: &mut Scene) {
     s.expect_owner(".spec.hosts", "bob (Apply)");
 }
 
-async fn items_of_a_set_have_managers(s: &mut Scene) {
+async fn items_of_a_set_have_managers(s: &mut Subject) {
     s.define(Crd::new(
         "SetList",
         "spec: {type: object, properties: {hosts: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}",
@@ -67,7 +67,7 @@ async fn items_of_a_set_have_managers(s: &mut Scene) {
     s.apply_as("alice", "spec: {hosts: [d, d]}").is_refused(500, "duplicate entries").await;
 }
 
-async fn several_keys_identify_an_item(s: &mut Scene) {
+async fn several_keys_identify_an_item(s: &mut Subject) {
     s.define(Crd::new(
         "KeyedList",
         "spec:
@@ -89,7 +89,7 @@ async fn several_keys_identify_an_item(s: &mut Scene) {
     s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
 }
 
-async fn several_keys_of_a_service(s: &mut Scene) {
+async fn several_keys_of_a_service(s: &mut Subject) {
     s.of(SERVICE).await;
     s.apply_as("alice", "spec: {selector: {app: dns}, ports: [{name: udp, port: 53, protocol: UDP}]}").await;
     s.apply_as("bob", "spec: {ports: [{name: tcp, port: 53, protocol: TCP}]}").await;
@@ -98,7 +98,7 @@ async fn several_keys_of_a_service(s: &mut Scene) {
     s.expect(".spec.ports[1].name", "tcp");
 }
 
-async fn maps_are_granular_or_atomic(s: &mut Scene) {
+async fn maps_are_granular_or_atomic(s: &mut Subject) {
     s.define(Crd::new(
         "TwoMaps",
         "spec:
@@ -117,7 +117,7 @@ async fn maps_are_granular_or_atomic(s: &mut Scene) {
     s.expect(".spec.atomic", "{b: '1'}");
 }
 
-async fn structs_are_granular_or_atomic(s: &mut Scene) {
+async fn structs_are_granular_or_atomic(s: &mut Subject) {
     s.define(Crd::new(
         "TwoStructs",
         "spec:
@@ -138,7 +138,7 @@ async fn structs_are_granular_or_atomic(s: &mut Scene) {
     s.expect_fields("alice (Apply)", &[".spec.granular.host", ".spec.atomic"]);
 }
 
-async fn the_selector_of_a_deployment_is_atomic(s: &mut Scene) {
+async fn the_selector_of_a_deployment_is_atomic(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
     s.expect_owner(".spec.selector", "kubectl (Apply)");
@@ -147,7 +147,7 @@ async fn the_selector_of_a_deployment_is_atomic(s: &mut Scene) {
         .await;
 }
 
-async fn atomic_is_recursive(s: &mut Scene) {
+async fn atomic_is_recursive(s: &mut Subject) {
     s.define(Crd::new(
         "AtomicWithin",
         "spec:

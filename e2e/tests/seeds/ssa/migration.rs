@@ -1,15 +1,15 @@
 //! From client-side to server-side apply, and back.
 
 use baton_e2e::{
-    plays,
-    scenario::{Scene, builtin::DEPLOYMENT},
+    scenario::{Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 
 use crate::LAST_APPLIED;
 
 use super::{NGINX, NGINX_WITHOUT_REPLICAS};
 
-plays! {
+scenario_list! {
     only real, because "of kubectl":
     an_upgrade_without_conflict, the_annotation_shows_what_was_managed,
     a_field_that_client_side_apply_did_not_know, an_upgrade_under_another_name, a_downgrade,
@@ -17,11 +17,11 @@ plays! {
 }
 
 /// The value of client-side apply's annotation.
-fn last_applied(s: &Scene) -> String {
+fn last_applied(s: &Subject) -> String {
     s.at(LAST_APPLIED).and_then(|text| text.as_str()).unwrap_or_default().to_owned()
 }
 
-async fn an_upgrade_without_conflict(s: &mut Scene) {
+async fn an_upgrade_without_conflict(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.kubectl("apply -f -").reading(NGINX).await;
     s.expect_owner(".spec.replicas", "kubectl-client-side-apply (Update)");
@@ -33,7 +33,7 @@ async fn an_upgrade_without_conflict(s: &mut Scene) {
     s.expect(".spec.replicas", "1");
 }
 
-async fn the_annotation_shows_what_was_managed(s: &mut Scene) {
+async fn the_annotation_shows_what_was_managed(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {key: one, other: one}").await;
     // A server-side apply as `kubectl` takes over a changed value from client-side apply without a conflict.
     s.apply_as("kubectl", "data: {key: two, other: one}").await;
@@ -49,7 +49,7 @@ async fn the_annotation_shows_what_was_managed(s: &mut Scene) {
     s.apply_as("kubectl", "data: {key: two}").conflicts_with("kubectl-client-side-apply", ".data.key").await;
 }
 
-async fn a_field_that_client_side_apply_did_not_know(s: &mut Scene) {
+async fn a_field_that_client_side_apply_did_not_know(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.kubectl("apply -f -").reading(NGINX_WITHOUT_REPLICAS).await;
     s.kubectl("scale deployment example --replicas=5").await;
@@ -61,7 +61,7 @@ async fn a_field_that_client_side_apply_did_not_know(s: &mut Scene) {
     s.expect(".spec.replicas", "5");
 }
 
-async fn an_upgrade_under_another_name(s: &mut Scene) {
+async fn an_upgrade_under_another_name(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     s.kubectl("apply --server-side --field-manager=my-manager -f -")
         .reading("data: {key: two}")
@@ -72,14 +72,14 @@ async fn an_upgrade_under_another_name(s: &mut Scene) {
     s.expect_owner(".data.key", "my-manager (Apply)");
 }
 
-async fn a_downgrade(s: &mut Scene) {
+async fn a_downgrade(s: &mut Subject) {
     s.kubectl("apply -f -").reading("data: {key: one, dropped: one}").await;
     s.kubectl("apply --server-side -f -").reading("data: {key: two, dropped: one}").await;
     s.kubectl("apply -f -").reading("data: {key: three}").await;
     s.expect(".data", "{key: three}");
 }
 
-async fn a_downgrade_from_another_name(s: &mut Scene) {
+async fn a_downgrade_from_another_name(s: &mut Subject) {
     s.kubectl("apply --server-side --field-manager=my-manager -f -")
         .reading("data: {key: one, dropped: one}")
         .await;

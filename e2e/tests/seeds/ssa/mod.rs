@@ -18,7 +18,7 @@ mod reset;
 mod serialization;
 mod topology;
 
-use baton_e2e::scenario::Play;
+use baton_e2e::scenario::Scenario;
 
 /// The Deployment of the documentation's examples.
 const NGINX: &str = "
@@ -46,22 +46,22 @@ const NGINX_WITHOUT_REPLICAS: &str = "
 /// Only its replica count.
 const NGINX_REPLICAS_ONLY: &str = "spec: {replicas: 3}";
 
-pub const PLAYS: &[&[Play]] = &[
-    access::PLAYS,
-    baton::PLAYS,
-    client_side::PLAYS,
-    conflicts::PLAYS,
-    controllers::PLAYS,
-    custom::PLAYS,
-    example::PLAYS,
-    fields::PLAYS,
-    handover::PLAYS,
-    leftovers::PLAYS,
-    managers::PLAYS,
-    merge::PLAYS,
-    migration::PLAYS,
-    operations::PLAYS,
-    reset::PLAYS,
-    serialization::PLAYS,
-    topology::PLAYS,
+pub const SCENARIOS: &[&[Scenario]] = &[
+    access::SCENARIOS,
+    baton::SCENARIOS,
+    client_side::SCENARIOS,
+    conflicts::SCENARIOS,
+    controllers::SCENARIOS,
+    custom::SCENARIOS,
+    example::SCENARIOS,
+    fields::SCENARIOS,
+    handover::SCENARIOS,
+    leftovers::SCENARIOS,
+    managers::SCENARIOS,
+    merge::SCENARIOS,
+    migration::SCENARIOS,
+    operations::SCENARIOS,
+    reset::SCENARIOS,
+    serialization::SCENARIOS,
+    topology::SCENARIOS,
 ];

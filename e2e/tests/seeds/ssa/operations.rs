@@ -1,12 +1,12 @@
 //! The operations that change ownership.
 
-use baton_e2e::{plays, scenario::Scene};
+use baton_e2e::{scenario::Subject, scenario_list};
 
-plays! {
+scenario_list! {
     an_update_overwrites_where_an_apply_conflicts, managed_fields_in_an_apply_are_refused,
 }
 
-async fn an_update_overwrites_where_an_apply_conflicts(s: &mut Scene) {
+async fn an_update_overwrites_where_an_apply_conflicts(s: &mut Subject) {
     s.named("test-cm").await;
     s.apply_as("kubectl", "{metadata: {labels: {test-label: test}}, data: {key: some value}}").await;
     s.apply_as("kube-controller-manager", "data: {key: new value}")
@@ -18,7 +18,7 @@ async fn an_update_overwrites_where_an_apply_conflicts(s: &mut Scene) {
     s.expect_fields("kube-controller-manager (Update)", &[".data.key"]);
 }
 
-async fn managed_fields_in_an_apply_are_refused(s: &mut Scene) {
+async fn managed_fields_in_an_apply_are_refused(s: &mut Subject) {
     let own = "metadata: {managedFields: [{manager: kubectl, operation: Apply, apiVersion: v1, \
                fieldsType: FieldsV1, fieldsV1: {'f:data': {'f:key': {}}}}]}";
     s.apply_as("kubectl", own).is_refused(400, "metadata.managedFields must be nil").await;

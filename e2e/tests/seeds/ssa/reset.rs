@@ -1,13 +1,13 @@
 //! Cleared managed fields, and writes that aren't tracked.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene, builtin::DEPLOYMENT},
+    scenario::{Crd, Subject, builtin::DEPLOYMENT},
+    scenario_list,
 };
 
 use super::NGINX;
 
-plays! {
+scenario_list! {
     patches_and_updates_clear, a_json_patch_clears, an_empty_list_clears_no_custom_resource,
     an_empty_list_clears_a_built_in_kind, a_reset_with_other_changes, an_apply_of_a_scale_is_tracked,
     an_apply_of_a_custom_scale_is_refused,
@@ -15,7 +15,7 @@ plays! {
 
 const CLEAR: &str = "metadata: {managedFields: [{}]}";
 
-async fn patches_and_updates_clear(s: &mut Scene) {
+async fn patches_and_updates_clear(s: &mut Subject) {
     for way in ["merged", "strategic", "updated"] {
         s.named(way).await;
         s.apply_as("kubectl", "data: {key: value}").await;
@@ -29,7 +29,7 @@ async fn patches_and_updates_clear(s: &mut Scene) {
     }
 }
 
-async fn a_json_patch_clears(s: &mut Scene) {
+async fn a_json_patch_clears(s: &mut Subject) {
     s.apply_as("kubectl", "data: {key: value}").await;
     let operations = |version: &str| {
         format!(
@@ -46,7 +46,7 @@ async fn a_json_patch_clears(s: &mut Scene) {
     s.expect_absent(".metadata.managedFields");
 }
 
-async fn an_empty_list_clears_no_custom_resource(s: &mut Scene) {
+async fn an_empty_list_clears_no_custom_resource(s: &mut Subject) {
     s.define(Crd::schemaless("Unclearable")).await;
     s.apply_as("kubectl", "spec: {key: value}").await;
     s.merge_patch_as("admin", "metadata: {managedFields: []}").changes_nothing().await;
@@ -55,13 +55,13 @@ async fn an_empty_list_clears_no_custom_resource(s: &mut Scene) {
     s.expect_absent(".metadata.managedFields");
 }
 
-async fn an_empty_list_clears_a_built_in_kind(s: &mut Scene) {
+async fn an_empty_list_clears_a_built_in_kind(s: &mut Subject) {
     s.apply_as("kubectl", "data: {key: value}").await;
     s.merge_patch_as("admin", "metadata: {managedFields: []}").await;
     s.expect_absent(".metadata.managedFields");
 }
 
-async fn a_reset_with_other_changes(s: &mut Scene) {
+async fn a_reset_with_other_changes(s: &mut Subject) {
     s.apply_as("kubectl", "data: {key: value, other: value}").await;
     s.merge_patch_as("admin", "{metadata: {managedFields: [{}]}, data: {key: new}}").await;
     s.expect(".data.key", "new");
@@ -71,7 +71,7 @@ async fn a_reset_with_other_changes(s: &mut Scene) {
     s.expect_owner(".data.key", "before-first-apply (Update)");
 }
 
-async fn an_apply_of_a_scale_is_tracked(s: &mut Scene) {
+async fn an_apply_of_a_scale_is_tracked(s: &mut Subject) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
     let scale = r#"{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"example"},"spec":{"replicas":3}}"#;
@@ -79,7 +79,7 @@ async fn an_apply_of_a_scale_is_tracked(s: &mut Scene) {
     s.expect_owners(".spec.replicas", &["scaler (Apply scale)", "kubectl (Apply)"]);
 }
 
-async fn an_apply_of_a_custom_scale_is_refused(s: &mut Scene) {
+async fn an_apply_of_a_custom_scale_is_refused(s: &mut Subject) {
     let properties = "spec: {type: object, properties: {replicas: {type: integer}}}\nstatus: {type: object, \
                       properties: {replicas: {type: integer}}}";
     s.define(Crd::new("Scaled", properties).with_status().with_scale()).await;

@@ -1,11 +1,11 @@
 //! A schema that changes how a field merges, while objects exist.
 
 use baton_e2e::{
-    plays,
-    scenario::{Crd, Scene},
+    scenario::{Crd, Subject},
+    scenario_list,
 };
 
-plays! {
+scenario_list! {
     from_granular_to_atomic, from_set_to_atomic, from_map_list_to_atomic, from_atomic_to_granular,
     from_atomic_to_set,
 }
@@ -24,7 +24,7 @@ fn list(kind: &'static str, list_type: &str, items: &str) -> Crd {
     Crd::new(kind, &format!("spec: {{type: object, properties: {{list: {list}}}}}"))
 }
 
-async fn from_granular_to_atomic(s: &mut Scene) {
+async fn from_granular_to_atomic(s: &mut Subject) {
     s.define(foo("ToAtomic", "granular")).await;
     s.apply_as("manager-one", "spec: {data: {key1: val1}}").await;
     s.apply_as("manager-two", "spec: {data: {key2: val2}}").await;
@@ -37,7 +37,7 @@ async fn from_granular_to_atomic(s: &mut Scene) {
     s.apply_as("manager-one", "spec: {data: {key1: val1}}").conflicts_with("manager-two", ".spec.data").await;
 }
 
-async fn from_set_to_atomic(s: &mut Scene) {
+async fn from_set_to_atomic(s: &mut Subject) {
     s.define(list("SetToAtomic", "set", "{type: string}")).await;
     s.apply_as("manager-one", "spec: {list: [a]}").await;
     s.apply_as("manager-two", "spec: {list: [b]}").await;
@@ -48,7 +48,7 @@ async fn from_set_to_atomic(s: &mut Scene) {
     s.expect_managers(&["manager-one (Apply)"]);
 }
 
-async fn from_map_list_to_atomic(s: &mut Scene) {
+async fn from_map_list_to_atomic(s: &mut Subject) {
     let items = "{type: object, required: [name], properties: {name: {type: string}, value: {type: string}}}";
     s.define(list("MapToAtomic", "map, x-kubernetes-list-map-keys: [name]", items)).await;
     s.apply_as("manager-one", "spec: {list: [{name: a, value: '1'}]}").await;
@@ -57,7 +57,7 @@ async fn from_map_list_to_atomic(s: &mut Scene) {
     s.apply_as("manager-two", "spec: {list: [{name: b}]}").conflicts_with("manager-one", ".spec.list").await;
 }
 
-async fn from_atomic_to_granular(s: &mut Scene) {
+async fn from_atomic_to_granular(s: &mut Subject) {
     s.define(foo("Foo", "atomic")).await;
     s.named("foo-sample").await;
     s.apply_as("manager-one", "spec: {data: {key1: val1, key2: val2}}").await;
@@ -76,7 +76,7 @@ async fn from_atomic_to_granular(s: &mut Scene) {
     s.expect_absent(".spec.data");
 }
 
-async fn from_atomic_to_set(s: &mut Scene) {
+async fn from_atomic_to_set(s: &mut Subject) {
     s.define(list("AtomicToSet", "atomic", "{type: string}")).await;
     s.apply_as("manager-one", "spec: {list: [a, b]}").await;
     s.define(list("AtomicToSet", "set", "{type: string}")).await;

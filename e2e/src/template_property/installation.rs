@@ -5,11 +5,11 @@ use kube::Client;
 use serde_json::Value;
 
 /// A namespace in a cluster in which Baton runs.
-pub trait Stage {
+pub trait Installation {
     /// The client of a user that may edit Workloads there, and read and dry-run their children.
     fn client(&self) -> &Client;
 
-    /// The namespace, for this stage alone.
+    /// The namespace, for this installation alone.
     fn namespace(&self) -> &str;
 
     /// Makes Baton reconcile all Workloads of the namespace, and waits until it has reconciled so many and is at rest.

@@ -1,4 +1,4 @@
-//! The stage of every test: the one node, Baton's images on it, and ways to run commands and to wait.
+//! What the tests share: the one node, Baton's images on it, and ways to run commands and to wait.
 
 use std::{
     env, fs,
@@ -37,13 +37,13 @@ pub fn is_wanted(name: &str) -> bool {
 }
 
 /// The node for one test, with Baton's images and the web server's on it.
-pub struct Stage {
+pub struct SharedNode {
     pub node: MutexGuard<'static, Node>,
     name: &'static str,
     began: Instant,
 }
 
-impl Stage {
+impl SharedNode {
     /// Waits for its turn. If there can be no node, prints why and returns `None`.
     pub async fn enter(name: &'static str) -> Option<Self> {
         static SHARED: OnceCell<Mutex<Node>> = OnceCell::const_new();
@@ -155,7 +155,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for SharedNode {
     fn drop(&mut self) {
         self.report(&format!("{:.1} s", self.began.elapsed().as_secs_f64()));
     }

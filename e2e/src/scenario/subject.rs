@@ -1,4 +1,4 @@
-//! The scene of one scenario: a namespace, its subject, and what was read of it.
+//! The subject of one scenario: an object in a namespace, and what was read and recorded of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,14 +7,14 @@ use std::{
 
 use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw, wait_for};
 
-use super::{Crd, Kind, Recorded, Stage, body, kinds::builtin, owners, path, show};
+use super::{Crd, Kind, Recorded, SeedServer, body, kinds::builtin, owners, path, show};
 
-/// The default name of the subject.
+/// The default name of the object.
 const NAME: &str = "example";
 
-/// Where a scenario plays.
-pub struct Scene {
-    stage: Arc<Stage>,
+/// The object that a scenario writes to, and the steps that were recorded.
+pub struct Subject {
+    server: Arc<SeedServer>,
     title: String,
     namespace: String,
     resource: Resource,
@@ -22,9 +22,9 @@ pub struct Scene {
     /// The subject, as the last step left it.
     pub(super) live: Option<Json>,
     record: Vec<Recorded>,
-    /// The CRDs of this scene, with the objects that were sent.
+    /// The CRDs of this scenario, with the objects that were sent.
     crds: Vec<(Crd, Json)>,
-    /// Where the audit log ended when the scene was opened.
+    /// Where the audit log ended when the scenario began.
     opened: Mark,
     /// Where it ended when the subject was last read.
     pub(super) mark: Mark,
@@ -34,15 +34,15 @@ pub struct Scene {
     pub(super) seen: BTreeSet<String>,
 }
 
-impl Scene {
-    /// Opens a scene in a new namespace. Its subject is a `ConfigMap` that doesn't exist yet.
-    pub async fn open(stage: &Arc<Stage>, title: &str) -> Result<Self, Error> {
-        let opened = stage.end_of_audit_log()?;
+impl Subject {
+    /// The subject of a scenario in a new namespace: a `ConfigMap` that doesn't exist yet.
+    pub async fn open(server: &Arc<SeedServer>, title: &str) -> Result<Self, Error> {
+        let opened = server.end_of_audit_log()?;
         Ok(Self {
-            stage: stage.clone(),
+            server: server.clone(),
             title: title.to_owned(),
-            namespace: stage.namespace().await?,
-            resource: stage.resource(builtin::CONFIG_MAP).await?,
+            namespace: server.namespace().await?,
+            resource: server.resource(builtin::CONFIG_MAP).await?,
             name: NAME.to_owned(),
             live: None,
             record: Vec::new(),
@@ -64,9 +64,9 @@ impl Scene {
         &self.name
     }
 
-    /// The stage.
-    pub fn stage(&self) -> &Stage {
-        &self.stage
+    /// The server.
+    pub fn server(&self) -> &SeedServer {
+        &self.server
     }
 
     /// The name of the scenario.
@@ -79,7 +79,7 @@ impl Scene {
         &self.record
     }
 
-    pub(super) fn subject(&self) -> (Resource, String) {
+    pub(super) fn target(&self) -> (Resource, String) {
         (self.resource.clone(), self.name.clone())
     }
 
@@ -91,10 +91,10 @@ impl Scene {
     /// version. The name stays.
     pub async fn of(&mut self, kind: impl Into<Kind>) {
         let resource = match kind.into() {
-            Kind::BuiltIn(kind) => self.stage.resource(kind).await.unwrap_or_else(failed),
+            Kind::BuiltIn(kind) => self.server.resource(kind).await.unwrap_or_else(failed),
             Kind::Custom(kind, version) => {
                 let found = self.crds.iter().find(|(crd, _)| crd.kind() == kind);
-                let Some((crd, object)) = found else { panic!("{kind} isn't defined in this scene") };
+                let Some((crd, object)) = found else { panic!("{kind} isn't defined in this scenario") };
                 crd.resource(version, object.clone())
             }
         };
@@ -106,7 +106,7 @@ impl Scene {
         self.turn_to(self.resource.clone(), name.to_owned()).await;
     }
 
-    /// Makes an object the subject, and records all writes to it since it was last read, or since the scene was opened, when it didn't
+    /// Makes an object the subject, and records all writes to it since it was last read, or since the scenario began, when it didn't
     /// exist yet.
     async fn turn_to(&mut self, resource: Resource, name: String) {
         let place = |resource: &Resource, name: &str| (resource.path(&self.namespace), name.to_owned());
@@ -129,7 +129,7 @@ impl Scene {
 
     /// Creates or changes a CRD, waits until the server uses it, and makes an object of its stored version the subject.
     pub async fn define(&mut self, crd: Crd) {
-        let object = self.stage.define(&crd, &self.namespace).await.unwrap_or_else(failed);
+        let object = self.server.define(&crd, &self.namespace).await.unwrap_or_else(failed);
         let (kind, version) = (crd.kind(), crd.stored());
         self.crds.retain(|(known, _)| known.kind() != kind);
         self.crds.push((crd, object));
@@ -139,7 +139,7 @@ impl Scene {
     /// The live object.
     pub(super) async fn read(&self, resource: &Resource, name: &str) -> Option<Json> {
         let path = format!("{}/{name}", resource.path(&self.namespace));
-        let read = raw::read(self.stage.client(), &path).await;
+        let read = raw::read(self.server.client(), &path).await;
         read.unwrap_or_else(|error| panic!("{}: {}", self.title, error.report()))
     }
 
@@ -149,7 +149,7 @@ impl Scene {
     }
 
     pub(super) fn end_of_audit_log(&self) -> Mark {
-        self.stage.end_of_audit_log().unwrap_or_else(failed)
+        self.server.end_of_audit_log().unwrap_or_else(failed)
     }
 
     pub(super) fn keep(&mut self, recorded: Recorded) {
@@ -165,7 +165,7 @@ impl Scene {
 
     /// Advances the clock, so that the next write has another time.
     pub async fn next_second(&mut self) {
-        self.stage.next_second().await;
+        self.server.next_second().await;
     }
 
     /// Waits until other clients have written this value at a path of the subject.

@@ -44,8 +44,8 @@ const RELEASE: Release = Release::new(36, 3);
 const NEXT_SECOND: Duration = Duration::from_millis(1050);
 
 /// An API server for scenarios.
-pub struct Stage {
-    server: Server,
+pub struct SeedServer {
+    backend: Backend,
     client: Client,
     release: String,
     /// The files with the OpenAPI documents that were read, by group and version.
@@ -54,7 +54,7 @@ pub struct Stage {
     tally: Tally,
 }
 
-enum Server {
+enum Backend {
     Real(Cluster),
     /// It has no audit log: the writes of other clients are read, but not compared with a prediction.
     InProcess {
@@ -64,8 +64,8 @@ enum Server {
     },
 }
 
-impl Stage {
-    /// Starts a stage on a control plane.
+impl SeedServer {
+    /// Starts a control plane.
     pub async fn start() -> Result<Self, Error> {
         let control_plane = ControlPlane::options()
             .controller_manager_arg(CONTROLLERS)
@@ -75,10 +75,10 @@ impl Stage {
         let client = control_plane.admin().await?;
         let release = control_plane.version().await?;
         crd::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
-        Ok(Self::on(Server::Real(control_plane.into()), client, release))
+        Ok(Self::on(Backend::Real(control_plane.into()), client, release))
     }
 
-    /// Starts a stage on an API server inside this process.
+    /// Starts an API server inside this process.
     pub fn start_in_process() -> Result<Self, anyhow::Error> {
         let clock = Arc::new(AtomicI64::new(0));
         let ahead = clock.clone();
@@ -92,12 +92,12 @@ impl Stage {
         let folder = tempfile::tempdir()?;
         let client = server.client();
         let namespaces = AtomicU32::new(0);
-        Ok(Self::on(Server::InProcess { clock, namespaces, folder }, client, format!("v{RELEASE}")))
+        Ok(Self::on(Backend::InProcess { clock, namespaces, folder }, client, format!("v{RELEASE}")))
     }
 
-    fn on(server: Server, client: Client, release: String) -> Self {
+    fn on(backend: Backend, client: Client, release: String) -> Self {
         let (documents, core, tally) = (Mutex::default(), Mutex::new(Session::new()), Tally::default());
-        Self { server, client, release, documents, core, tally }
+        Self { backend, client, release, documents, core, tally }
     }
 
     /// The cluster with the control plane.
@@ -105,17 +105,17 @@ impl Stage {
     /// # Panics
     /// Where there is none.
     pub fn cluster(&self) -> &Cluster {
-        match &self.server {
-            Server::Real(cluster) => cluster,
-            Server::InProcess { .. } => panic!("this scenario needs a control plane"),
+        match &self.backend {
+            Backend::Real(cluster) => cluster,
+            Backend::InProcess { .. } => panic!("this scenario needs a control plane"),
         }
     }
 
     /// The audit log, where there is one.
     pub(super) fn audit(&self) -> Result<Option<AuditLog>, Error> {
-        match &self.server {
-            Server::Real(cluster) => cluster.audit().map(Some),
-            Server::InProcess { .. } => Ok(None),
+        match &self.backend {
+            Backend::Real(cluster) => cluster.audit().map(Some),
+            Backend::InProcess { .. } => Ok(None),
         }
     }
 
@@ -126,14 +126,14 @@ impl Stage {
 
     /// A new namespace. It exists as long as the server.
     pub(super) async fn namespace(&self) -> Result<String, Error> {
-        match &self.server {
-            Server::Real(cluster) => {
+        match &self.backend {
+            Backend::Real(cluster) => {
                 let namespace = cluster.namespace("scene").await?;
                 let name = namespace.name().to_owned();
                 namespace.keep();
                 Ok(name)
             }
-            Server::InProcess { namespaces, .. } => {
+            Backend::InProcess { namespaces, .. } => {
                 let name = format!("scene-{}", namespaces.fetch_add(1, Ordering::Relaxed));
                 let mut namespace = Namespace::default();
                 namespace.metadata.name = Some(name.clone());
@@ -153,9 +153,9 @@ impl Stage {
 
     /// Advances the clock, so that the next write has another time.
     pub(super) async fn next_second(&self) {
-        match &self.server {
-            Server::Real(_) => tokio::time::sleep(NEXT_SECOND).await,
-            Server::InProcess { clock, .. } => {
+        match &self.backend {
+            Backend::Real(_) => tokio::time::sleep(NEXT_SECOND).await,
+            Backend::InProcess { clock, .. } => {
                 let step = i64::try_from(NEXT_SECOND.as_millis()).unwrap_or(i64::MAX);
                 clock.fetch_add(step, Ordering::Relaxed);
             }
@@ -163,9 +163,9 @@ impl Stage {
     }
 
     fn folder(&self) -> &Path {
-        match &self.server {
-            Server::Real(cluster) => cluster.real().dir(),
-            Server::InProcess { folder, .. } => folder.path(),
+        match &self.backend {
+            Backend::Real(cluster) => cluster.real().dir(),
+            Backend::InProcess { folder, .. } => folder.path(),
         }
     }
 
