@@ -223,6 +223,15 @@ pub(crate) fn is_built_in(group: &str, version: &str, kind: &str) -> bool {
     BUILT_IN.iter().filter(of).flat_map(|of| &of.resources).any(|resource| resource.gvk.kind == kind)
 }
 
+/// The built-in group versions, those first that their groups prefer. Controllers go through them after every change.
+static BY_PREFERENCE: LazyLock<Vec<Arc<GroupVersion>>> = LazyLock::new(|| {
+    let preferred = |group: &Value| group["preferredVersion"]["groupVersion"].as_str().map(str::to_owned);
+    let preferred: HashSet<String> = DISCOVERY.groups.iter().filter_map(preferred).collect();
+    let is_preferred = |of: &Arc<GroupVersion>| of.group.is_empty() || preferred.contains(&of.name());
+    let (first, others): (Vec<_>, Vec<_>) = BUILT_IN.iter().cloned().partition(is_preferred);
+    [first, others].concat()
+});
+
 /// All that is served.
 #[derive(Clone)]
 pub(crate) struct Registry {
@@ -271,14 +280,8 @@ impl Registry {
     /// All resources, each once: in the version that its group prefers, or the next one that has it, and in the group that
     /// stores it.
     pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let is_preferred = |of: &&Arc<GroupVersion>| {
-            let mut groups = DISCOVERY.groups.iter();
-            of.group.is_empty()
-                || groups.any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
-        };
-        let (preferred, others): (Vec<_>, Vec<_>) = BUILT_IN.iter().partition(is_preferred);
         let custom = self.custom.iter().flat_map(|(_, versions)| versions);
-        let all = preferred.into_iter().chain(others).chain(custom).flat_map(|of| &of.resources);
+        let all = BY_PREFERENCE.iter().chain(custom).flat_map(|of| &of.resources);
         let mut seen = HashSet::new();
         all.filter(move |resource| {
             resource.gvk.group == resource.stored_as.group && seen.insert(resource.storage.as_str())
