@@ -121,7 +121,8 @@ async fn slow_responses_in_one_namespace_do_not_delay_another(cluster: Cluster) 
 /// All at the same time would take more memory than an operator has.
 async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
     const LARGE: usize = 6;
-    let namespaces = TwoNamespaces::start(&cluster, ["large", "small"], Duration::from_secs(15)).await;
+    const SLOW_WRITE: Duration = Duration::from_secs(15);
+    let namespaces = TwoNamespaces::start(&cluster, ["large", "small"], SLOW_WRITE).await;
     let TwoNamespaces { slow: large, other, is_slow, delayed, .. } = &namespaces;
     let annotations: Map<String, Value> = (0..20_000).map(|at| (format!("k{at:05}"), "1".into())).collect();
     let apply_large = async |image: &'static str| {
@@ -144,5 +145,7 @@ async fn large_passes_take_turns_and_delay_no_small_one(cluster: Cluster) {
     assert!((1..=LARGE / 2).contains(&at_once), "{at_once} large Deployments are written at the same time");
     namespaces.edit_other("app:2").await;
     is_slow.store(false, Ordering::Relaxed);
+    // Meanwhile nothing has changed, and reading so many large objects takes long.
+    sleep(SLOW_WRITE).await;
     run(large, LARGE, "app:2").await;
 }
