@@ -68,7 +68,7 @@ impl ReplicaOwners {
         self.temporary || !self.scale.is_empty() || !self.others.is_empty()
     }
 
-    /// Their names, for people; `nobody` where the count is only the server's default.
+    /// Their names, as text; `nobody` where the count is only the server's default.
     pub fn describe(&self) -> String {
         let mut names: Vec<String> =
             self.scale.iter().map(|owner| format!("{} (scale)", owner.manager)).collect();
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_scale_entry_is_known_by_its_subresource_whatever_its_manager() {
-        let owners = owners_in(&json!([entry("somebody", "Update", Some("scale"), &replicas())]));
-        assert_eq!(owners.describe(), "somebody (scale)");
+        let owners = owners_in(&json!([entry("keda", "Update", Some("scale"), &replicas())]));
+        assert_eq!(owners.describe(), "keda (scale)");
         assert!(owners.others.is_empty() && owners.shared());
     }
 

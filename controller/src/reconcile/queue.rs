@@ -1,8 +1,8 @@
 //! Which Workload is reconciled next: a pure queue, fair between namespaces.
 //!
 //! Workloads that are due wait in a line of their namespace, and the lines take turns. So neither many Workloads of one namespace
-//! nor slow ones delay another's. A pass whose request gets no response for long gives its slot back. It still counts among the
-//! passes of its namespace, which may have fewer then, and among all.
+//! nor slow ones delay another's. A pass that waits for a response for long gives its slot back. It still counts among the passes of its
+//! namespace, which may have fewer then, and among all passes.
 //!
 //! A Workload is in the queue once, and never has two passes at the same time. One that becomes due during its pass has another
 //! afterwards.
@@ -46,7 +46,7 @@ struct Passes {
     slow: usize,
 }
 
-/// Where a Workload is.
+/// The state of a Workload in the queue.
 #[derive(Debug)]
 enum Place {
     Later(Instant),
@@ -146,7 +146,7 @@ impl Queue {
         later.into_iter().chain(last).min()
     }
 
-    /// A request of this pass gets no response for long: it gives its slot back.
+    /// A pass waits for a response for long: it gives its slot back.
     pub(crate) fn slows_down(&mut self, key: &Key) {
         if let Some(Place::Running { slow: slow @ false, .. }) = self.places.get_mut(key) {
             *slow = true;
@@ -154,7 +154,7 @@ impl Queue {
         }
     }
 
-    /// The response is there.
+    /// The response has come.
     pub(crate) fn goes_on(&mut self, key: &Key) {
         if let Some(Place::Running { slow: slow @ true, .. }) = self.places.get_mut(key) {
             *slow = false;
@@ -221,7 +221,7 @@ impl Queue {
         running >= most
     }
 
-    /// The one that comes last, once no other pass is under way.
+    /// The Workload that comes last, once no other pass is under way.
     fn next_last(&mut self, now: Instant) -> Option<Arc<Key>> {
         let is_its_turn = |last: &Last| {
             now >= last.latest() || (now >= last.not_before && self.all.running == 0 && self.turns.is_empty())

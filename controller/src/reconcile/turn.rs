@@ -1,7 +1,7 @@
-//! Whose pass has the thread.
+//! Which pass has the thread.
 //!
-//! All passes share one thread, so each should give it back within milliseconds. Another thread can see here which one doesn't, and
-//! for which Workload the process ends if it does.
+//! All passes share one thread, so each should give it back within milliseconds. Another thread reads here which pass doesn't, and in
+//! which Workload's pass the process ends.
 
 use std::{
     future::poll_fn,

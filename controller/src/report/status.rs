@@ -71,10 +71,10 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
     let status = |kind: ChildKind| {
         let live = pass.seen.own(kind);
         let wanted = wants(workload, kind);
-        let is_told = || previous.children.iter().any(|child| child.kind == kind.name());
+        let was_reported = || previous.children.iter().any(|child| child.kind == kind.name());
         let (state, message) = match (wanted, live) {
             // It may still exist.
-            (false, None) if failure(pass, kind).is_some() && is_told() => undeleted(pass, kind),
+            (false, None) if failure(pass, kind).is_some() && was_reported() => undeleted(pass, kind),
             (false, None) => return None,
             (false, Some(_)) if enforced => undeleted(pass, kind),
             (false, Some(_)) => (ChildState::Applied, Some("the spec no longer asks for it".to_owned())),
@@ -91,7 +91,7 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
     ChildKind::ALL.into_iter().filter_map(status).collect()
 }
 
-/// A child that the spec no longer asks for. While it is being deleted, there is nothing to say about that.
+/// A child that the spec no longer asks for. While it is being deleted, it has no message.
 fn undeleted(pass: &Pass, kind: ChildKind) -> (ChildState, Option<String>) {
     let is_terminating = pass.seen.own(kind).is_some_and(LiveObject::is_terminating);
     match failure(pass, kind) {

@@ -21,9 +21,10 @@ fn steps(plan: &Plan) -> Vec<String> {
     plan.steps.iter().map(|step| format!("{} {}", step.describe(), step.child())).collect()
 }
 
+/// The replica count that a step applies.
 fn replicas_of(step: &Step) -> Option<i64> {
-    let Step::Apply { intent, .. } = step else { panic!("{step:?} isn't an apply") };
-    intent.as_value()["spec"]["replicas"].as_i64()
+    let Change::Apply { body, .. } = step.request(&workload(&json!({}))).unwrap().change else { return None };
+    body["spec"]["replicas"].as_i64()
 }
 
 #[test]
@@ -40,60 +41,47 @@ fn a_new_workload_gets_its_children_in_one_plan() {
 }
 
 #[test]
-fn a_new_autoscaled_workload_starts_with_its_deployment_alone() {
-    let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let plan = plan_of(&seen(&workload, []));
-    assert_eq!(steps(&plan), ["create Deployment"]);
-    assert_eq!(plan.then, Then::PlanAgain);
-    assert_eq!(replicas_of(&plan.steps[0]), Some(2));
+fn each_state_of_the_handover_and_of_the_way_back_has_its_next_steps() {
+    let autoscaled = json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}});
+    let fixed = json!({"replicas": 3});
+    let create = "create Deployment";
+    let hand_over = "hand replicas over to the temporary manager Deployment";
+    let apply = "apply Deployment";
+    let create_hpa = "create HorizontalPodAutoscaler";
+    for (spec, owners, has_autoscaler, expected, then, count) in [
+        (&autoscaled, None, false, vec![create], Then::PlanAgain, Some(2)),
+        (&autoscaled, Some("b"), false, vec![hand_over], Then::PlanAgain, Some(5)),
+        (&autoscaled, Some("bt"), false, vec![apply], Then::PlanAgain, None),
+        (&autoscaled, Some("t"), false, vec![apply, create_hpa], Then::Rest, None),
+        (&fixed, Some("s"), true, vec!["delete HorizontalPodAutoscaler"], Then::PlanAgain, None),
+        (&fixed, Some("s"), false, vec![apply], Then::PlanAgain, Some(5)),
+        (&fixed, Some("bts"), false, vec!["release the temporary manager Deployment"], Then::PlanAgain, None),
+        (&fixed, Some("bs"), false, vec!["release stale scale entries Deployment"], Then::PlanAgain, None),
+        (&fixed, Some("b"), false, vec![apply], Then::Rest, Some(3)),
+    ] {
+        let deployment = owners.map(|owners| deployment_owned_by(owners, 5));
+        let children = deployment.into_iter().chain(has_autoscaler.then(|| child(ChildKind::Autoscaler)));
+        let plan = plan_of(&seen(&workload(spec), children));
+        assert_eq!(
+            (steps(&plan), plan.then),
+            (expected.iter().map(|step| (*step).to_owned()).collect(), then)
+        );
+        assert_eq!(replicas_of(&plan.steps[0]), count, "{spec}, owned by {owners:?}");
+        for step in &plan.steps {
+            let Step::Apply { guard, .. } = step else { continue };
+            assert!(step.creates() || matches!(guard, Guard::Unchanged(_)), "{step:?}");
+        }
+    }
 }
 
 #[test]
-fn the_temporary_manager_gets_the_replicas_before_baton_releases_them_and_the_autoscaler_is_created_last() {
+fn the_temporary_manager_applies_the_live_count_without_force() {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-
-    let first = plan_of(&seen(&workload, [deployment_owned_by("b", 4)]));
-    assert_eq!(steps(&first), ["hand replicas over to the temporary manager Deployment"]);
-    let Step::HandOver(request) = &first.steps[0] else { panic!("{:?}", first.steps) };
+    let plan = plan_of(&seen(&workload, [deployment_owned_by("b", 4)]));
+    let Step::HandOver(request) = &plan.steps[0] else { panic!("{plan:?}") };
     let Change::Apply { body, force, .. } = &request.change else { panic!("{request:?}") };
     assert_eq!((body["spec"]["replicas"].as_i64(), force), (Some(4), &false));
     assert_eq!(body["metadata"]["resourceVersion"], "7");
-    assert_eq!(first.then, Then::PlanAgain);
-
-    let second = plan_of(&seen(&workload, [deployment_owned_by("bt", 4)]));
-    assert_eq!(steps(&second), ["apply Deployment"]);
-    assert_eq!(replicas_of(&second.steps[0]), None);
-    assert!(matches!(second.steps[0], Step::Apply { guard: Guard::Unchanged(_), .. }));
-    assert_eq!(second.then, Then::PlanAgain);
-
-    let third = plan_of(&seen(&workload, [deployment_owned_by("t", 4)]));
-    assert_eq!(steps(&third), ["apply Deployment", "create HorizontalPodAutoscaler"]);
-    assert_eq!(replicas_of(&third.steps[0]), None);
-    assert_eq!(third.then, Then::Rest);
-}
-
-#[test]
-fn the_way_back_deletes_the_autoscaler_applies_the_live_replica_count_and_releases_the_others() {
-    let workload = workload(&json!({"replicas": 3}));
-
-    let plan = plan_of(&seen(&workload, [deployment_owned_by("s", 5), child(ChildKind::Autoscaler)]));
-    assert_eq!(steps(&plan), ["delete HorizontalPodAutoscaler"]);
-    assert_eq!(plan.then, Then::PlanAgain);
-
-    let plan = plan_of(&seen(&workload, [deployment_owned_by("s", 5)]));
-    assert_eq!(steps(&plan), ["apply Deployment"]);
-    assert_eq!(replicas_of(&plan.steps[0]), Some(5));
-    assert!(matches!(plan.steps[0], Step::Apply { guard: Guard::Unchanged(_), .. }));
-    assert_eq!(plan.then, Then::PlanAgain);
-
-    let plan = plan_of(&seen(&workload, [deployment_owned_by("bts", 5)]));
-    assert_eq!(steps(&plan), ["release the temporary manager Deployment"]);
-    let plan = plan_of(&seen(&workload, [deployment_owned_by("bs", 5)]));
-    assert_eq!(steps(&plan), ["release stale scale entries Deployment"]);
-
-    let plan = plan_of(&seen(&workload, [deployment_owned_by("b", 5)]));
-    assert_eq!((steps(&plan), replicas_of(&plan.steps[0])), (vec!["apply Deployment".to_owned()], Some(3)));
-    assert_eq!(plan.then, Then::Rest);
 }
 
 #[test]

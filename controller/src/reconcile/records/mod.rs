@@ -1,4 +1,4 @@
-//! What is remembered between passes: one record for each Workload, forgotten with it. After a restart it is learnt anew.
+//! What is remembered between passes: one record for each Workload, forgotten with it. After a restart it is learnt again.
 
 mod backoff;
 mod memo;
@@ -56,7 +56,7 @@ impl Records {
         Self { resync, by_workload: HashMap::new(), rate }
     }
 
-    /// The record of a Workload. Another Workload of the same name begins anew.
+    /// The record of a Workload. Another Workload of the same name has a new one.
     pub(super) fn of(&mut self, key: Key, uid: &str, now: Instant) -> &mut Record {
         let fresh = || Record::new(uid.to_owned(), Resync::new(self.resync, uid, now));
         let record = self.by_workload.entry(key).or_insert_with(fresh);

@@ -44,7 +44,7 @@ pub fn next(course: &mut Course) -> Option<Asked> {
     }
 }
 
-/// Answers a read, as a server that stores this.
+/// Delivers what was read, from a server that stores this.
 pub fn show(course: &mut Course, read: Read, server: &Snapshot) {
     match read {
         Read::Workload => course.read_workload(Some(&server.workload.metadata)),
