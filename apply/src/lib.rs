@@ -28,6 +28,7 @@
 //! | to | see |
 //! | --- | --- |
 //! | apply an intent | [`Applier::apply`], [`Options`] |
+//! | keep live objects in a cache, fed by watches and responses | [`cache`] |
 //! | ask what an apply would do | [`Schemas::predict`], [`Options::dry_run`] |
 //! | read the owners of a field, release it, hand it over or take it back | [`ownership`] |
 //! | pause while another manager sets the same field again and again | [`contention`] |
@@ -37,7 +38,7 @@
 //! # The live object
 //!
 //! Predictions are made from the object as it was read last, whole: a cache that drops `managedFields` hides every owner.
-//! [`Applier::read`] gets it from the server. A watch of `Api::<LiveObject>::all_with(client, &resource)` delivers the same.
+//! [`Applier::read`] gets it from the server. [`cache::Cache`] keeps what a watch delivers, and the responses to own writes.
 //! `None` means that there is no object, and may come from a cache: the apply then creates the object, or is refused if there is
 //! one after all. Server-side apply has no such option, but an apply with a `resourceVersion` that no object has does it
 //! ([`Guard::Absent`]).
@@ -97,6 +98,7 @@
 //! ([`ownership::owners`]), so a crash at any point loses nothing. [`contention::Contention`] keeps the pace, and may be lost.
 
 mod applier;
+pub mod cache;
 mod comparison;
 pub mod contention;
 mod effects;

@@ -5,17 +5,12 @@ use std::{
     sync::LazyLock,
 };
 
-use foldhash::quality::{FoldHasher, RandomState};
+use foldhash::quality::RandomState;
 
 /// Outside of this process, no one can predict which values have the same hash.
 static CHANCE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// One number for several.
+/// A digest of values.
 pub(crate) fn digest_of(parts: impl Hash) -> u64 {
     CHANCE.hash_one(parts)
-}
-
-/// For one number that is made step by step.
-pub(crate) fn hasher() -> FoldHasher<'static> {
-    CHANCE.build_hasher()
 }

@@ -134,11 +134,11 @@ async fn observe(watched: Arc<WatchedWorkload>, context: &Context) -> Result<Obs
     let room = context.room_for(&watched).await;
     let last = context.record(&*watched, |record| record.memo.take_settled());
     let live = watched.live();
-    let lacking = checks::lacking_fields(&watched, live.as_ref().ok(), context);
+    let lacking = checks::lacking_fields(&watched, &live, context);
     checks::crd_is_complete(&watched, context).await?;
     checks::is_current(&watched, &cached, context)?;
     checks::has_lost_nothing(lacking, &watched, &cached, context).await?;
-    let workload = Arc::new(checks::readable(live, &watched, context).await?);
+    let workload = Arc::new(checks::readable(&live, &watched, context).await?);
 
     let at = now();
     let is_resync = context.record(&*workload, |record| {

@@ -2,6 +2,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod apply;
+mod cache;
 mod common;
 mod leftovers;
 mod limits;

@@ -1,24 +1,14 @@
-//! The state of the cluster: caches that watches feed, and which Workloads a change concerns.
+//! The state of the cluster: caches that watches feed, and the Workloads that a change concerns.
 
+mod autoscalers;
 mod crd;
-mod digest;
-mod families;
-mod packed;
-mod progress;
+mod stores;
 mod watches;
-mod workloads;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+mod workload;
 
 pub(crate) use self::{
-    crd::{CrdProblem, Judgement, LAG, WorkloadCrd},
-    families::Digests,
-    watches::{PAGE, Scope, Stores, Streams, watch, workloads_in},
-    workloads::{Taken, WatchedWorkload},
+    crd::{CrdProblem, Judgement, LAG, WorkloadCrd, is_withheld},
+    stores::{Digests, Stores, Taken, Workloads},
+    watches::{PAGE, Scope, Touched, watch, workloads_in},
+    workload::WatchedWorkload,
 };
-
-/// A `resourceVersion` as a number: of two versions of an object, the greater one is newer. 0 if it isn't a number; then the order is
-/// unknown.
-fn version_of(metadata: &ObjectMeta) -> u64 {
-    metadata.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default()
-}

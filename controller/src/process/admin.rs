@@ -13,11 +13,10 @@ use axum::{
     http::{HeaderName, StatusCode, header::CONTENT_TYPE},
     routing::get,
 };
-use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 
 use super::{port, readiness::Readiness};
-use crate::{metrics::Metrics, observe::WatchedWorkload};
+use crate::{metrics::Metrics, observe::Workloads};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -26,7 +25,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 pub struct View {
     pub(crate) readiness: Readiness,
     pub(crate) metrics: Metrics,
-    pub(crate) workloads: Store<WatchedWorkload>,
+    pub(crate) workloads: Workloads,
 }
 
 impl View {
@@ -40,7 +39,7 @@ impl View {
     /// # Errors
     /// When a metric can't be written as text, which would be a bug in this crate.
     pub fn metrics(&self) -> Result<String, fmt::Error> {
-        let workloads = self.workloads.state();
+        let workloads = self.workloads.values();
         self.metrics.text(workloads.iter().map(|workload| (workload.phase, &*workload.contested)))
     }
 }
@@ -79,20 +78,21 @@ pub(super) async fn metrics(
 
 #[cfg(test)]
 mod tests {
-    use kube::runtime::{reflector, watcher};
+    use baton_apply::LiveObject;
     use serde_json::json;
 
     use super::*;
     use crate::{observe::Stores, process::readiness::Gate};
 
-    fn view(workloads: Store<WatchedWorkload>) -> State<View> {
-        State(View { readiness: Readiness::new(Stores::of_shard(None)), metrics: Metrics::new(), workloads })
+    fn view() -> State<View> {
+        let stores = Stores::of_shard(None);
+        let workloads = stores.workloads.clone();
+        State(View { readiness: Readiness::new(stores), metrics: Metrics::new(), workloads })
     }
 
     #[tokio::test]
     async fn the_response_says_what_readiness_waits_for() {
-        let (workloads, _writer) = reflector::store();
-        let view = view(workloads);
+        let view = view();
         view.readiness.close(Gate::SelfCheck, "the CRD isn't installed");
         let unready = (StatusCode::SERVICE_UNAVAILABLE, "the CRD isn't installed\n".to_owned());
         assert_eq!(readyz(view.clone()).await, unready);
@@ -102,8 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn metrics_describe_the_workloads_that_are_in_the_cache_now() {
-        let (workloads, mut cache) = reflector::store();
-        let view = view(workloads);
+        let view = view();
         let fixed = "baton_handover_phase{phase=\"Fixed\"}";
         let ([content_type], text) = metrics(view.clone()).await.unwrap();
         assert_eq!(content_type, (CONTENT_TYPE, OPEN_METRICS));
@@ -112,12 +111,11 @@ mod tests {
         let ownership =
             json!({"owner": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
         let workload = json!({"metadata": {"name": "web"}, "status": {"replicaOwnership": ownership}});
-        let workload: WatchedWorkload = serde_json::from_str(&workload.to_string()).unwrap();
-        cache.apply_watcher_event(&watcher::Event::Apply(workload.clone()));
+        view.0.workloads.store(&LiveObject::from_json(workload).unwrap());
         let (_, text) = metrics(view.clone()).await.unwrap();
         assert!(text.contains(&format!("{fixed} 1\n")), "{text}");
 
-        cache.apply_watcher_event(&watcher::Event::Delete(workload));
+        view.0.workloads.forget("", "web");
         let (_, text) = metrics(view).await.unwrap();
         assert!(text.contains(&format!("{fixed} 0\n")), "{text}");
     }

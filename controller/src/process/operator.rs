@@ -32,7 +32,7 @@ use crate::{
     clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
-    observe::{CrdProblem, Scope, Stores, Streams, WorkloadCrd, watch},
+    observe::{CrdProblem, Scope, Stores, Touched, WorkloadCrd, watch},
     reconcile::{Context, Queue, Records, Turns, WriteRate},
 };
 
@@ -46,7 +46,7 @@ pub struct Operator {
     client: Client,
     crd: WorkloadCrd,
     stores: Stores,
-    streams: Streams,
+    touched: Touched,
     view: View,
     suspects: Suspects,
     turns: Turns,
@@ -65,11 +65,11 @@ impl Operator {
         let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock));
         let client = cluster.fenced(&metrics, leadership.clone())?;
         let crd = WorkloadCrd::new(client.clone(), args.request_timeout.0);
-        let (stores, streams) = watch(&client, &Scope::from(&args.scope), &crd);
+        let (stores, touched) = watch(&client, &Scope::from(&args.scope), &crd);
         let readiness = Readiness::new(stores.clone());
         readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
         readiness.close(Gate::Schemas, "reading the API server's schemas for the first time");
-        let view = View { readiness, metrics, workloads: streams.workloads.clone() };
+        let view = View { readiness, metrics, workloads: stores.workloads.clone() };
         let turns = Turns::default();
         let suspects = Suspects::of(turns.clone());
         let renewal = None;
@@ -81,7 +81,7 @@ impl Operator {
             client,
             crd,
             stores,
-            streams,
+            touched,
             view,
             suspects,
             turns,
@@ -109,10 +109,9 @@ impl Operator {
     /// # Errors
     /// When it has lost the lease. Other errors are logged and retried.
     pub async fn run(self, signals: Signals) -> Result<(), RunError> {
-        let Self { cluster, args, clock, leadership, client, crd, stores, streams, view, .. } = self;
+        let Self { cluster, args, clock, leadership, client, crd, stores, mut touched, view, .. } = self;
         let (suspects, turns, renewal) = (self.suspects, self.turns, self.renewal);
-        let Streams { workloads, mut touched } = streams;
-        let View { readiness, metrics, .. } = view;
+        let View { readiness, metrics, workloads } = view;
         let Signals { shutdown, sighups } = signals;
         let (scope, limit) = (Scope::from(&args.scope), args.request_timeout.0);
         let kinds = ChildKind::ALL.map(ChildKind::api_resource);

@@ -9,11 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_apply::cache::NamespacedName;
 use futures::{Stream, StreamExt as _};
-use kube::{
-    ResourceExt as _,
-    runtime::reflector::{ObjectRef, Store},
-};
+use kube::runtime::reflector::ObjectRef;
 use tokio::task::{JoinError, JoinSet};
 use tracing::{Instrument as _, info_span, instrument::WithSubscriber as _, warn};
 
@@ -21,7 +19,7 @@ use crate::{
     causes::with_causes,
     clock::now,
     metrics::ReconcileOutcome,
-    observe::WatchedWorkload,
+    observe::{Touched, WatchedWorkload, Workloads},
     process::election::{Suspect, Suspects},
     reconcile::{Context, Key, reconcile},
     report::put_last_event,
@@ -30,9 +28,9 @@ use crate::{
 /// Reconciles each Workload that is `touched`, and all of them at each item of `again`. Ends once it is shut down and the last pass
 /// has ended; passes end with it if it is dropped.
 pub(super) async fn passes(
-    mut touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Unpin,
+    mut touched: Touched,
     again: impl Stream<Item = ()>,
-    workloads: Store<WatchedWorkload>,
+    workloads: Workloads,
     suspects: Suspects,
     context: Arc<Context>,
     shutdown: impl Future<Output = ()>,
@@ -41,7 +39,7 @@ pub(super) async fn passes(
     let mut running = JoinSet::new();
     loop {
         while let Some(key) = context.queue(|queue| queue.next(now())) {
-            if let Some(workload) = workloads.get(&ObjectRef::new(&key.1).within(&key.0)) {
+            if let Some(workload) = workloads.get(&key.0, &key.1) {
                 let pass = pass(key, workload, suspects.clone(), context.clone());
                 running.spawn(pass.with_current_subscriber());
             } else {
@@ -54,14 +52,12 @@ pub(super) async fn passes(
         let wake = context.queue(|queue| queue.wake());
         tokio::select! {
             () = &mut shutdown => break,
-            Some(workload) = touched.next() => {
-                let namespace = workload.namespace.unwrap_or_default();
-                context.queue(|queue| queue.add(Arc::new((namespace, workload.name)), now()));
+            Some(NamespacedName { namespace, name }) = touched.next() => {
+                context.queue(|queue| queue.add(Arc::new((namespace, name)), now()));
             }
             Some(()) = again.next() => {
-                for workload in workloads.state() {
-                    let key = (workload.namespace().unwrap_or_default(), workload.name_any());
-                    context.queue(|queue| queue.add(Arc::new(key), now()));
+                for NamespacedName { namespace, name } in workloads.names() {
+                    context.queue(|queue| queue.add(Arc::new((namespace, name)), now()));
                 }
             }
             Some(ended) = running.join_next() => finish(ended, &context),
@@ -113,13 +109,13 @@ async fn pass(
 /// Puts the Workload last in whose pass the last leader ended, if there still is one. The returned future reports it.
 pub(super) fn put_last(
     suspects: &Suspects,
-    workloads: &Store<WatchedWorkload>,
+    workloads: &Workloads,
     context: Arc<Context>,
 ) -> Option<impl Future<Output = ()> + Send + use<>> {
     let suspect = suspects.known()?;
     let pause = suspect.pause();
     let Suspect { workload: key, ends } = suspect;
-    let Some(workload) = workloads.get(&ObjectRef::new(&key.1).within(&key.0)) else {
+    let Some(workload) = workloads.get(&key.0, &key.1) else {
         suspects.forget(&key);
         return None;
     };

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{clock::now, lock::lock, observe::Stores};
+use crate::{lock::lock, observe::Stores};
 
 /// How long a watch may fail until the operator isn't ready. Watches end and start again all the time.
 const UNREADY_AFTER: Duration = Duration::from_mins(1);
@@ -61,7 +61,7 @@ impl Readiness {
             let kinds: Vec<_> = unfilled.into_iter().collect();
             reasons.push(format!("waiting for the caches to fill: {}", kinds.join(", ")));
         }
-        let failing = self.stores.health.failing_for(UNREADY_AFTER, now());
+        let failing = self.stores.failing_for(UNREADY_AFTER);
         let failing = failing
             .into_iter()
             .map(|(kind, seconds)| format!("a watch has been failing for {seconds} s: {kind}; see the log"));

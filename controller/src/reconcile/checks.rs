@@ -48,10 +48,10 @@ pub(super) fn is_current(
 /// again.
 pub(super) fn lacking_fields(
     watched: &WatchedWorkload,
-    live: Option<&LiveObject>,
+    live: &LiveObject,
     context: &Context,
 ) -> Vec<(Lacking, Instant)> {
-    let lacking = live.map(WatchedWorkload::lacking).unwrap_or_default();
+    let lacking = WatchedWorkload::lacking(live);
     let lacking = context.record(watched, |record| record.memo.may_have_lost(lacking, now()));
     if lacking.iter().any(|(_, since)| !may_lag(*since).is_zero()) {
         context.crd.suspect();
@@ -123,11 +123,11 @@ fn lost_among(
 
 /// The Workload, if this version can read it.
 pub(super) async fn readable(
-    live: Result<LiveObject, serde_json::Error>,
+    live: &LiveObject,
     watched: &WatchedWorkload,
     context: &Context,
 ) -> Result<Workload, End> {
-    match live.and_then(|live| WatchedWorkload::read(&live)) {
+    match WatchedWorkload::read(live) {
         Ok(workload) => Ok(workload),
         Err(error) => Err(unreadable(watched, &Unreadable::Undecodable(error.to_string()), context).await),
     }

@@ -263,7 +263,7 @@ impl Context {
         than: Option<&LiveObject>,
     ) -> Result<Option<LiveObject>, ApiError> {
         if let Some(than) = than {
-            let newer = self.stores.newer_child(workload, child, than, LONGEST_WAIT);
+            let newer = self.stores.newer_child(child, than, LONGEST_WAIT);
             if let Some(newer) = newer.await {
                 return Ok(Some(newer));
             }

@@ -155,7 +155,7 @@ fn fields_of(child: Option<&LiveObject>) -> HashSet<FieldPath> {
 /// Notes the newest version of a child in the fingerprint and the caches.
 fn note(child: ChildKind, course: &Course, fingerprint: &mut Fingerprint, context: &Context) {
     let seen = course.seen();
-    context.stores.take_child(&seen.workload, child, seen.child(child), &mut fingerprint.around);
+    context.stores.take_child(child, seen.child(child), &mut fingerprint.around);
 }
 
 async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {

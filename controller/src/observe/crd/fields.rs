@@ -19,9 +19,9 @@ static OWN: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(OWN_TEXT).un
 /// A CRD that lacks fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Older {
-    /// Which, as [`in_schema`] spells them.
+    /// The missing fields, as [`in_schema`] spells them.
     pub(crate) lacks: Vec<String>,
-    /// Names some of them, and says what to do.
+    /// A message that names some of them, and what to do.
     pub(crate) message: String,
 }
 
@@ -57,8 +57,8 @@ pub(super) fn judge(document: &Value) -> Judgement {
     Judgement::Older(Older { message, lacks: missing })
 }
 
-/// Where the field at this path of a Workload is in the schema, such as `.spec.service.ports[].name`; none if this version doesn't
-/// know it. What is inside a field without a schema is where that is.
+/// The path in the schema of a field of a Workload, such as `.spec.service.ports[].name`; none if this version doesn't know the field.
+/// Below a field without a schema, it is the path of that field.
 pub(crate) fn in_schema(path: Path<'_>) -> Option<String> {
     let (mut schema, mut spelled): (&Value, _) = (&OWN, String::new());
     for element in path.elements() {

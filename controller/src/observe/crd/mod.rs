@@ -48,17 +48,17 @@ pub(crate) struct WorkloadCrd {
     read: Arc<Mutex<Option<(String, Judgement)>>>,
 }
 
-/// Why nothing is written.
+/// The reason why nothing is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CrdProblem {
-    /// Workloads aren't returned as their authors wrote them: which fields are missing, and what to do.
+    /// Workloads aren't returned as their authors wrote them. The message names missing fields and what to do.
     Older(String),
-    /// Whether they are can't be found out: why not.
+    /// It isn't known whether they are. The message is the error.
     Unknown(String),
 }
 
 impl CrdProblem {
-    /// What everybody may read; the log has the rest.
+    /// The message for everyone who reaches the admin port; the log has the rest.
     pub(crate) fn in_short(&self) -> &'static str {
         match self {
             Self::Older(_) => "the CRD is older than this operator; see the log",
@@ -90,15 +90,15 @@ struct State {
     verified: Option<Verified>,
     /// When the CRD was last known to be older.
     older_at: Option<Instant>,
-    /// What older CRDs have lacked up to now.
+    /// The fields that older CRDs have lacked up to now.
     lacked: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
 struct Verified {
-    /// How many doubts there were when it began. Later ones are unresolved: it may have read the schema before they came.
+    /// The doubts up to when it began. Later ones are unresolved: it may have read the schema before they came.
     doubts: u64,
-    /// Why Workloads aren't returned as their authors wrote them, if they aren't.
+    /// The CRD, if it lacks fields.
     older: Option<Older>,
 }
 
@@ -108,7 +108,7 @@ impl State {
         self.verified.as_ref().filter(|verified| verified.doubts == self.doubts)
     }
 
-    /// Whether nothing is written until the schema was read.
+    /// Whether writes wait until the schema was read.
     fn is_waited_for(&self) -> bool {
         self.current().is_none_or(|verified| verified.older.is_some())
     }
@@ -255,8 +255,8 @@ impl WorkloadCrd {
         }
     }
 
-    /// Why Workloads aren't returned as their authors wrote them, none if they are; and whether that was known at once. If that is
-    /// waited for, it tries again until it knows, and reports that it can't be found out if that lasts.
+    /// The CRD if it lacks fields, and whether that was known at once. If writes wait for it, it tries again until it knows, and reports
+    /// the error if that lasts.
     async fn verify(
         &self,
         is_waited_for: bool,
@@ -294,8 +294,9 @@ impl WorkloadCrd {
     }
 }
 
-/// Whether the API server has no schemas, or none for Baton. Every other failure may be over at the next attempt.
-fn is_withheld(error: &ApiError) -> bool {
+/// Whether the API server doesn't serve what was asked for, or not to Baton, now and later; every other failure may be over at the next
+/// attempt. The code alone says so: for what isn't served, the response is a page and not a Status.
+pub(crate) fn is_withheld(error: &ApiError) -> bool {
     matches!(error, ApiError::Response(status) if matches!(status.code, 401 | 403 | 404 | 406))
 }
 

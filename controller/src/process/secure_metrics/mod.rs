@@ -85,11 +85,7 @@ mod tests {
         FutureExt as _,
         future::{BoxFuture, join_all},
     };
-    use kube::{
-        Client,
-        client::Body,
-        runtime::reflector::{self, store::Writer},
-    };
+    use kube::{Client, client::Body};
     use serde_json::{Value, json};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -107,7 +103,7 @@ mod tests {
     use crate::{
         lock::lock,
         metrics::Metrics,
-        observe::{Stores, WatchedWorkload},
+        observe::Stores,
         process::{
             port::{CONNECTION_LIMIT, CONNECTIONS, LARGEST_HEAD},
             readiness::Readiness,
@@ -156,7 +152,6 @@ mod tests {
         connector: TlsConnector,
         server: ApiServer,
         _serving: JoinSet<()>,
-        _cache: Writer<WatchedWorkload>,
     }
 
     impl Port {
@@ -172,12 +167,9 @@ mod tests {
 
             let server = ApiServer::default();
             let reviewer = Reviewer::new(Client::new(server.clone(), "default"), None);
-            let (workloads, cache) = reflector::store();
-            let view = View {
-                readiness: Readiness::new(Stores::of_shard(None)),
-                metrics: Metrics::new(),
-                workloads,
-            };
+            let stores = Stores::of_shard(None);
+            let workloads = stores.workloads.clone();
+            let view = View { readiness: Readiness::new(stores), metrics: Metrics::new(), workloads };
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let address = listener.local_addr().unwrap();
             let mut serving = JoinSet::new();
@@ -185,7 +177,7 @@ mod tests {
             let acceptor = certificate.acceptor().unwrap();
             serving.spawn(port::accept(listener, router, move |stream| acceptor.accept(stream)));
             let connector = TlsConnector::from(Arc::new(config));
-            Self { address, connector, server, _serving: serving, _cache: cache }
+            Self { address, connector, server, _serving: serving }
         }
 
         /// The response to a GET; none if the connection ends without one.

@@ -1,40 +1,66 @@
-//! A digest of an object, which changes when something changes that Baton reads.
-//!
-//! Most versions of an object differ in what no pass reads: the times of `managedFields`, the status of an autoscaler. A pass can
-//! be skipped if it would read the same as the last one.
+//! The digest of an object.
 
 use std::{
     fmt,
-    hash::{Hash as _, Hasher as _},
+    hash::{BuildHasher as _, Hash, Hasher as _},
+    sync::LazyLock,
 };
 
+use foldhash::quality::{FoldHasher, RandomState};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
-use crate::hash::{digest_of, hasher};
+use crate::LiveObject;
 
-/// The digest of an object. Its kind, its version, its times, and the owners of its status don't count.
+/// Outside of this process, no one can predict which values have the same hash.
+static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+fn digest_of(parts: impl Hash) -> u64 {
+    SEED.hash_one(parts)
+}
+
+fn hasher() -> FoldHasher<'static> {
+    SEED.build_hasher()
+}
+
+/// A digest of an object, which changes when something changes that a controller may read.
+///
+/// Left out is what differs between two versions without meaning: the kind, which lists leave out, the `resourceVersion`, the times
+/// in `managedFields`, the owners of the status, and the times in the status (`lastUpdateTime`, `lastTransitionTime`). The order of
+/// members has no meaning either.
+///
+/// Digests of another process are others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Digest {
-    /// Of all except its status.
-    pub(super) but_status: u64,
-    /// Of its spec, which is part of the first.
-    pub(super) spec: u64,
-    /// Of its status.
-    pub(super) status: u64,
+pub struct Digest {
+    /// That of all but the status.
+    pub but_status: u64,
+    /// That of the spec, which is part of the first.
+    pub spec: u64,
+    /// That of the status.
+    pub status: u64,
 }
 
 impl Digest {
-    /// The digest of an object's JSON text. If the text can't be read, such as what is nested too deep, every change of it counts.
-    pub(super) fn of(text: &str) -> Self {
+    /// The digest of an object. Every change of an object counts that is nested too deep to be read.
+    pub fn of(live: &LiveObject) -> Self {
+        Self::of_text(live.as_text())
+    }
+
+    /// The same without the status, for objects whose status isn't read.
+    #[must_use]
+    pub fn without_status(self) -> Self {
+        Self { status: 0, ..self }
+    }
+
+    fn of_text(text: &str) -> Self {
         let read = serde_json::Deserializer::from_str(text).deserialize_map(WholeObject);
         read.unwrap_or_else(|_| Self::of_parts(text))
     }
 
-    /// The digest of the parts of an object as they are spelled.
+    /// The digest of an object's parts as they are spelled.
     fn of_parts(text: &str) -> Self {
         let parts: Parts<'_> = serde_json::from_str(text).unwrap_or_default();
         let of = |part: Option<&RawValue>| digest_of(part.map(RawValue::get));
@@ -42,7 +68,7 @@ impl Digest {
     }
 }
 
-/// The parts of an object, of which only the places are read.
+/// The parts of an object, as text.
 #[derive(Default, Deserialize)]
 struct Parts<'t> {
     #[serde(default, borrow)]
@@ -77,7 +103,7 @@ impl<'de> Visitor<'de> for WholeObject {
     }
 }
 
-/// Where in an object a value is.
+/// The part of an object that a value is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Object,
@@ -86,7 +112,7 @@ enum Part {
     ManagedFields,
     /// The fields in an entry of `managedFields`. A client may nest them as deep as it likes.
     Fields,
-    /// Status, or something in it.
+    /// The status, or a value in it.
     Status,
     Spec,
     Rest,
@@ -190,7 +216,7 @@ impl<'de> Visitor<'de> for Part {
     }
 }
 
-/// What doesn't count.
+/// The digest of an entry of `managedFields` that doesn't count.
 const NOTHING: u64 = 0;
 
 /// The name of a member.
@@ -248,7 +274,7 @@ mod tests {
 
     /// Whether a change leaves the digests of the object without its status, and of its status, the same.
     fn same(change: impl FnOnce(&mut Value)) -> (bool, bool) {
-        let of = |object: Value| Digest::of(&object.to_string());
+        let of = |object: Value| Digest::of_text(&object.to_string());
         let (before, after) = (of(object(|_| {})), of(object(change)));
         (before.but_status == after.but_status, before.status == after.status)
     }
@@ -293,7 +319,7 @@ mod tests {
     fn the_order_of_members_does_not_count() {
         let texts =
             [r#"{"spec": {"a": 1, "b": [2]}, "kind": "x"}"#, r#"{"kind":"x","spec":{"b":[2],"a":1}}"#];
-        let [one, other] = texts.map(Digest::of);
+        let [one, other] = texts.map(Digest::of_text);
         assert!(one == other && one != Digest::default());
     }
 
@@ -312,13 +338,13 @@ mod tests {
         };
         for levels in [100, 200, 9_000] {
             let (deep, other) = (nested(levels, "{}"), nested(levels, r#"{"f:b":{}}"#));
-            let before = Digest::of(&text(1, &deep, 3, 3));
-            assert_eq!(Digest::of(&text(2, &deep, 3, 3)), before, "{levels} levels");
-            let owners = Digest::of(&text(1, &other, 3, 3));
+            let before = Digest::of_text(&text(1, &deep, 3, 3));
+            assert_eq!(Digest::of_text(&text(2, &deep, 3, 3)), before, "{levels} levels");
+            let owners = Digest::of_text(&text(1, &other, 3, 3));
             assert!(owners.but_status != before.but_status && owners.spec == before.spec, "{levels} levels");
-            let spec = Digest::of(&text(1, &deep, 4, 3));
+            let spec = Digest::of_text(&text(1, &deep, 4, 3));
             assert!(spec.but_status != before.but_status && spec.spec != before.spec, "{levels} levels");
-            let status = Digest::of(&text(1, &deep, 3, 4));
+            let status = Digest::of_text(&text(1, &deep, 3, 4));
             assert!(
                 status.but_status == before.but_status && status.status != before.status,
                 "{levels} levels"
@@ -330,13 +356,13 @@ mod tests {
     fn every_change_of_an_object_that_cannot_be_read_counts() {
         let text = |spec: &str, status: &str| format!(r#"{{"spec":{spec},"status":{status}}}"#);
         let (deep, other) = (nested(200, "{}"), nested(200, "1"));
-        let before = Digest::of(&text(&deep, "1"));
+        let before = Digest::of_text(&text(&deep, "1"));
         assert_ne!(before, Digest::default());
-        let spec = Digest::of(&text(&other, "1"));
+        let spec = Digest::of_text(&text(&other, "1"));
         assert!(spec.but_status != before.but_status && spec.spec != before.spec);
         assert!(spec.status == before.status);
-        let status = Digest::of(&text(&deep, "2"));
+        let status = Digest::of_text(&text(&deep, "2"));
         assert!(status.spec == before.spec && status.status != before.status);
-        assert_ne!(Digest::of("[1]"), Digest::of("[2]"), "whatever it is");
+        assert_ne!(Digest::of_text("[1]"), Digest::of_text("[2]"), "whatever it is");
     }
 }
