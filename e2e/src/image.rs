@@ -30,7 +30,7 @@ const FOLDERS: [&str; 5] = ["/opt/toolchain", "/opt/cargo/registry", "/root", "/
 /// Links of a merged `/usr`.
 const LINKS: [&str; 3] = ["bin", "lib", "lib64"];
 /// What the image depends on in the repository: the operator's crates, and how they are built. Other files don't change the image.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 12] = [
     ".dockerignore",
     "Cargo.lock",
     "Cargo.toml",
@@ -38,6 +38,9 @@ const SOURCES: [&str; 9] = [
     "apply",
     "controller",
     "crd",
+    "manifests/components/secure-metrics/clusterrole-metrics-auth.yaml",
+    "manifests/deploy/role.yaml",
+    "manifests/rbac/clusterrole.yaml",
     "merge",
     "release/build.sh",
 ];

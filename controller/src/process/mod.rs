@@ -10,7 +10,6 @@ mod lists;
 mod logs;
 mod operator;
 mod passes;
-pub mod permissions;
 mod port;
 mod readiness;
 mod run;

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use baton_controller::process::permissions::{LEASE, PERMISSIONS, PermissionScope};
-use baton_e2e::{Environment, Operator, OperatorOptions};
+use baton_controller::process::cli::LEASE;
+use baton_e2e::{
+    Environment, Operator, OperatorOptions,
+    permissions::{ELECTION, granted},
+};
 use baton_testbed::{Cluster, Proxy, eventually};
 use k8s_openapi::api::{
     coordination::v1::Lease,
@@ -35,13 +38,13 @@ impl Candidates {
 
     /// Grants what the manifests grant in the operator's namespace.
     async fn allow_election(&self, names: &[&str]) {
-        let rules: Vec<_> = PERMISSIONS
-            .iter()
-            .filter(|rule| rule.scope == PermissionScope::Lease)
-            .map(|rule| {
-                let names: Vec<_> = rule.name.into_iter().collect();
+        let rules: Vec<_> = granted(ELECTION)
+            .unwrap()
+            .into_iter()
+            .map(|one| {
+                let names: Vec<_> = one.name.into_iter().collect();
                 json!({
-                    "apiGroups": [rule.group], "resources": [rule.resource], "resourceNames": names, "verbs": rule.verbs,
+                    "apiGroups": [one.group], "resources": [one.resource], "resourceNames": names, "verbs": [one.verb],
                 })
             })
             .collect();

@@ -1,6 +1,6 @@
 //! A leader that ends during a pass leaves a note, and the next one reconciles that Workload last.
 
-use baton_controller::{FIELD_MANAGER, process::permissions::LEASE};
+use baton_controller::{FIELD_MANAGER, process::cli::LEASE};
 use baton_e2e::{install_manifests, scenarios, workload};
 use baton_testbed::{Cluster, eventually};
 use futures::StreamExt;

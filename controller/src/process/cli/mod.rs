@@ -15,11 +15,11 @@ use std::{
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 
 pub use self::names::{Identity, NamespaceName, ObjectName, ShardName};
-use super::{
-    election::{Timing, TimingError},
-    permissions::LEASE,
-};
+use super::election::{Timing, TimingError};
 use crate::observe::Scope;
+
+/// The default name of the Lease.
+pub const LEASE: &str = "baton";
 
 /// Runs applications on Kubernetes by server-side apply, and hands their replica counts to an autoscaler without dropping a pod.
 #[derive(Debug, Parser)]

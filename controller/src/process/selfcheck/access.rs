@@ -1,35 +1,83 @@
-//! The permissions that Baton needs, as reviews for the API server, and the message about those that are missing.
+//! The permissions that Baton needs: the rules of its roles in the manifests, as reviews for the API server, and the message about those
+//! that are missing. The manifests say why each is needed.
+//!
+//! `/version`, `/openapi/v3` and the review of the client's own access aren't among them: the default roles `system:discovery` and
+//! `system:basic-user` allow them to every ServiceAccount.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+use baton_merge::yaml;
+use k8s_openapi::api::{
+    authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec},
+    rbac::v1::PolicyRule,
 };
+use serde::Deserialize;
 
 use super::{CheckResult, LeaseName};
-use crate::process::permissions::{PERMISSIONS, Permission, PermissionScope};
+
+/// The permissions in the namespaces that are watched.
+const WATCHED: &str = include_str!("../../../../manifests/rbac/clusterrole.yaml");
+/// Those in the namespace of the Lease, with `--leader-elect`.
+const LEASE: &str = include_str!("../../../../manifests/deploy/role.yaml");
+/// Those in the whole cluster, with `--secure-metrics-addr`.
+const SECURE_METRICS: &str =
+    include_str!("../../../../manifests/components/secure-metrics/clusterrole-metrics-auth.yaml");
 
 /// One permission in one place, to be reviewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Access {
-    rule: &'static Permission,
-    verb: &'static str,
     /// Absent for all namespaces.
     namespace: Option<String>,
+    group: String,
+    /// The plural, with its subresource as in `workloads/status`.
+    resource: String,
+    /// The only object that it is needed for.
     name: Option<String>,
+    verb: String,
+}
+
+/// A role of the manifests.
+#[derive(Deserialize)]
+struct Role {
+    rules: Vec<PolicyRule>,
+}
+
+/// The rules of a role.
+fn rules(role: &str) -> Vec<PolicyRule> {
+    // A test reads each.
+    yaml::from_str(role).map(|role: Role| role.rules).unwrap_or_default()
 }
 
 impl Access {
+    /// The permissions of a role in a namespace, or in all. A rule for one object is for the one of this name.
+    fn of_role(role: &str, namespace: Option<&str>, name: Option<&str>) -> Vec<Self> {
+        let mut all = Vec::new();
+        for PolicyRule { api_groups, resources, resource_names, verbs, .. } in rules(role) {
+            for group in api_groups.iter().flatten() {
+                for resource in resources.iter().flatten() {
+                    all.extend(verbs.iter().map(|verb| Self {
+                        namespace: namespace.map(str::to_owned),
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name: resource_names.as_ref().and(name).map(str::to_owned),
+                        verb: verb.clone(),
+                    }));
+                }
+            }
+        }
+        all
+    }
+
     pub(super) fn review(&self) -> SelfSubjectAccessReview {
-        let (resource, subresource) = match self.rule.resource.split_once('/') {
+        let (resource, subresource) = match self.resource.split_once('/') {
             Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-            None => (self.rule.resource, None),
+            None => (&*self.resource, None),
         };
         let attributes = ResourceAttributes {
-            group: Some(self.rule.group.to_owned()),
+            group: Some(self.group.clone()),
             resource: Some(resource.to_owned()),
             subresource,
-            verb: Some(self.verb.to_owned()),
+            verb: Some(self.verb.clone()),
             namespace: self.namespace.clone(),
             name: self.name.clone(),
             ..ResourceAttributes::default()
@@ -37,6 +85,11 @@ impl Access {
         let spec =
             SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
         SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() }
+    }
+
+    /// Without its verb.
+    fn rule(&self) -> (&str, &str, Option<&str>) {
+        (&self.group, &self.resource, self.name.as_deref())
     }
 }
 
@@ -47,24 +100,10 @@ pub(super) fn accesses(
     lease: Option<&LeaseName>,
     has_secure_metrics: bool,
 ) -> Vec<Access> {
-    let mut accesses = Vec::new();
-    for rule in PERMISSIONS {
-        let places: Vec<Option<&str>> = match rule.scope {
-            PermissionScope::Watched => namespaces.to_vec(),
-            PermissionScope::Lease => lease.iter().map(|lease| Some(&*lease.namespace)).collect(),
-            PermissionScope::SecureMetrics => has_secure_metrics.then_some(None).into_iter().collect(),
-        };
-        let name = rule.name.and(lease).map(|lease| lease.name.clone());
-        for namespace in places {
-            accesses.extend(rule.verbs.iter().map(|verb| Access {
-                rule,
-                verb,
-                namespace: namespace.map(str::to_owned),
-                name: name.clone(),
-            }));
-        }
-    }
-    accesses
+    let watched = namespaces.iter().flat_map(|namespace| Access::of_role(WATCHED, *namespace, None));
+    let election = lease.map(|lease| Access::of_role(LEASE, Some(&lease.namespace), Some(&lease.name)));
+    let reviews = has_secure_metrics.then(|| Access::of_role(SECURE_METRICS, None, None));
+    watched.chain(election.into_iter().flatten()).chain(reviews.into_iter().flatten()).collect()
 }
 
 /// The result, by what is missing.
@@ -76,9 +115,9 @@ pub(super) fn judge(missing: &[Access]) -> CheckResult {
     let mut places: BTreeMap<Option<&str>, Vec<(&Access, Vec<&str>)>> = BTreeMap::new();
     for access in missing {
         let rules = places.entry(access.namespace.as_deref()).or_default();
-        match rules.iter_mut().find(|(known, _)| known.rule == access.rule) {
-            Some((_, verbs)) => verbs.push(access.verb),
-            None => rules.push((access, vec![access.verb])),
+        match rules.iter_mut().find(|(known, _)| known.rule() == access.rule()) {
+            Some((_, verbs)) => verbs.push(&access.verb),
+            None => rules.push((access, vec![&access.verb])),
         }
     }
     let places: Vec<_> = places.into_iter().map(|(namespace, rules)| in_place(namespace, &rules)).collect();
@@ -90,57 +129,71 @@ fn in_place(namespace: Option<&str>, rules: &[(&Access, Vec<&str>)]) -> String {
         || "To the ClusterRole that is bound for all namespaces".to_owned(),
         |namespace| format!("To its Role in the namespace {namespace}"),
     );
-    let rules: Vec<_> = rules.iter().map(|(access, verbs)| rule(access, verbs)).collect();
+    let rules: Vec<_> = rules.iter().map(|(access, verbs)| as_rule(access, verbs)).collect();
     format!("{place}, add: {}.", rules.join(", "))
 }
 
 /// A rule as it is written in a role.
-fn rule(access: &Access, verbs: &[&str]) -> String {
-    let group = if access.rule.group.is_empty() { "\"\"" } else { access.rule.group };
-    let names = access.name.as_ref().map(|name| format!(", resourceNames: [{name}]")).unwrap_or_default();
-    format!(
-        "`{{apiGroups: [{group}], resources: [{}]{names}, verbs: [{}]}}`",
-        access.rule.resource,
-        verbs.join(", ")
-    )
+fn as_rule(access: &Access, verbs: &[&str]) -> String {
+    let (group, resource, name) = access.rule();
+    let group = if group.is_empty() { "\"\"" } else { group };
+    let names = name.map(|name| format!(", resourceNames: [{name}]")).unwrap_or_default();
+    format!("`{{apiGroups: [{group}], resources: [{resource}]{names}, verbs: [{}]}}`", verbs.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
+    use kube::{Resource, core::ApiResource};
+
     use super::*;
+    use crate::decide::child::ChildKind;
 
     fn lease() -> LeaseName {
         LeaseName { namespace: "baton-system".to_owned(), name: "mine".to_owned() }
     }
 
     #[test]
-    fn every_verb_of_every_rule_is_reviewed_in_every_namespace() {
-        let watched: usize = PERMISSIONS
-            .iter()
-            .filter(|rule| rule.scope == PermissionScope::Watched)
-            .map(|rule| rule.verbs.len())
-            .sum();
+    fn every_watched_and_written_kind_has_its_verbs() {
+        let granted = accesses(&[None], None, false);
+        for kind in ChildKind::ALL {
+            let ApiResource { group, plural, .. } = kind.api_resource();
+            for verb in ["get", "list", "watch", "create", "patch"] {
+                let is_it = |one: &Access| (&one.group, &one.resource, &*one.verb) == (&group, &plural, verb);
+                assert!(granted.iter().any(is_it), "{verb} {plural}");
+            }
+        }
+        let workloads = baton_crd::Workload::plural(&());
+        assert!(granted.iter().any(|one| one.resource == workloads && one.verb == "watch"));
+    }
+
+    #[test]
+    fn every_verb_of_every_rule_is_reviewed_in_every_namespace_and_none_is_a_wildcard() {
+        let watched: usize = rules(WATCHED).iter().map(|rule| rule.verbs.len()).sum();
+        assert!(watched > 20, "{watched}");
         assert_eq!(accesses(&[None], None, false).len(), watched);
-        assert_eq!(accesses(&[Some("a"), Some("b")], Some(&lease()), false).len(), 2 * watched + 3);
+        let all = accesses(&[Some("a"), Some("b")], Some(&lease()), true);
+        assert_eq!(all.len(), 2 * watched + 3 + 2);
+        for one in all {
+            assert!(!one.group.contains('*') && !one.resource.contains('*') && one.verb != "*", "{one:?}");
+        }
     }
 
     #[test]
     fn reviews_need_permissions_in_the_whole_cluster_and_only_with_secure_metrics() {
-        let all = accesses(&[Some("a"), Some("b")], None, true);
-        let reviews: Vec<_> = all
-            .iter()
-            .filter(|one| one.rule.scope == PermissionScope::SecureMetrics)
-            .map(|one| (one.verb, one.rule.resource, one.namespace.as_deref()))
-            .collect();
+        let namespaces = [Some("a"), Some("b")];
+        let (all, without) = (accesses(&namespaces, None, true), accesses(&namespaces, None, false));
+        assert_eq!(all[..without.len()], without);
+        let reviews = all[without.len()..].iter();
+        let reviews: Vec<_> =
+            reviews.map(|one| (&*one.verb, &*one.resource, one.namespace.as_deref())).collect();
         assert_eq!(reviews, [("create", "tokenreviews", None), ("create", "subjectaccessreviews", None)]);
-        assert_eq!(all.len(), accesses(&[Some("a"), Some("b")], None, false).len() + 2);
     }
 
     #[test]
     fn a_review_names_what_the_api_server_checks() {
         let all = accesses(&[Some("a")], Some(&lease()), false);
         let attributes = |resource: &str, verb: &str| {
-            let access = all.iter().find(|one| one.rule.resource == resource && one.verb == verb).unwrap();
+            let access = all.iter().find(|one| one.resource == resource && one.verb == verb).unwrap();
             access.review().spec.resource_attributes.unwrap()
         };
         let status = attributes("workloads/status", "patch");
@@ -161,7 +214,7 @@ mod tests {
     fn missing_permissions_are_reported_as_the_rules_to_add() {
         let missing: Vec<_> = accesses(&[Some("a")], Some(&lease()), false)
             .into_iter()
-            .filter(|one| one.rule.resource == "services" && one.verb.ends_with('t') || one.name.is_some())
+            .filter(|one| one.resource == "services" && one.verb.ends_with('t') || one.name.is_some())
             .collect();
         let CheckResult::Wrong(message) = judge(&missing) else { panic!("permissions are missing") };
         assert_eq!(

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    observe::{Judgement, Scope, WorkloadCrd, workloads_in},
+    observe::{Judgement, Scope, WorkloadCrd, is_withheld, workloads_in},
 };
 
 /// How many permissions are reviewed at the same time.
@@ -144,7 +144,7 @@ impl SelfCheck {
     async fn release(&self) -> CheckResult {
         match with_timeout(self.request_timeout, self.client.apiserver_version()).await {
             Ok(info) => release::judge(&info.git_version),
-            Err(error) if is_refused(&error) => CheckResult::Warning(format!(
+            Err(error) if is_withheld(&error) => CheckResult::Warning(format!(
                 "can't read its release: {}. The ClusterRole system:discovery lets each ServiceAccount read it",
                 with_causes(&error)
             )),
@@ -159,8 +159,10 @@ impl SelfCheck {
         let one = ListParams::default().limit(1);
         match with_timeout(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
-            Err(error) if has_code(&error, &[404]) => CheckResult::Wrong(NOT_SERVED.to_owned()),
-            Err(error) if is_refused(&error) => {
+            Err(ApiError::Response(status)) if status.code == 404 => {
+                CheckResult::Wrong(NOT_SERVED.to_owned())
+            }
+            Err(error) if is_withheld(&error) => {
                 CheckResult::Warning("can't be checked without the permission to list them".to_owned())
             }
             Err(error) => unknown(&error),
@@ -194,7 +196,7 @@ impl SelfCheck {
             match is_allowed {
                 Ok(true) => {}
                 Ok(false) => missing.push(access),
-                Err(error) if is_refused(&error) => {
+                Err(error) if is_withheld(&error) => {
                     return CheckResult::Warning(format!(
                         "can't check Baton's permissions: {}. The ClusterRole system:basic-user lets each ServiceAccount check",
                         with_causes(&error)
@@ -212,16 +214,6 @@ impl SelfCheck {
         let response = with_timeout(self.request_timeout, reviews.create(&params, &review)).await;
         (access, response.map(|review| review.status.is_some_and(|status| status.allowed)))
     }
-}
-
-/// Whether the API server refuses to say, now and later.
-fn is_refused(error: &ApiError) -> bool {
-    has_code(error, &[401, 403, 404, 406])
-}
-
-/// By the code alone: for what isn't served, the response is a page and not a Status.
-fn has_code(error: &ApiError, codes: &[u16]) -> bool {
-    matches!(error, ApiError::Response(status) if codes.contains(&status.code))
 }
 
 fn unknown(error: &dyn std::error::Error) -> CheckResult {

@@ -7,7 +7,6 @@ mod guide;
 mod monitoring;
 mod objects;
 mod operations;
-mod rbac;
 mod release;
 mod server;
 mod shards;
