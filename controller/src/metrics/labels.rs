@@ -1,11 +1,32 @@
 //! The labels of the metrics and their values, as types, so that there are no values outside of the documented table.
 
-use std::fmt::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 use super::request::RequestKind;
 use crate::decide::child::ChildKind;
+
+/// A label with its value.
+pub(super) type Label = (&'static str, Cow<'static, str>);
+
+/// The label of a kind of child.
+pub(super) fn kind(kind: ChildKind) -> Label {
+    ("kind", kind.name().into())
+}
+
+/// The label of an outcome: the text of one of the enums below.
+pub(super) fn outcome(text: &'static str) -> Label {
+    ("outcome", text.into())
+}
+
+/// The label of a field manager.
+pub(super) fn manager(name: impl Into<Cow<'static, str>>) -> Label {
+    ("manager", name.into())
+}
 
 /// An enum whose variants are the values of a label, each with its text.
 macro_rules! label_values {
@@ -102,38 +123,6 @@ impl EncodeLabelValue for Code {
             Self::Error => encoder.write_str("error"),
         }
     }
-}
-
-impl EncodeLabelValue for ChildKind {
-    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
-        encoder.write_str(self.name())
-    }
-}
-
-/// The label of metrics that differ only by outcome: the text of one of the enums above.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByOutcome {
-    pub(super) outcome: &'static str,
-}
-
-/// The labels of metrics for a kind of child.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByKind {
-    pub(super) kind: ChildKind,
-}
-
-/// The labels of metrics for a kind of child that differ by outcome: the text of one of the enums above.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByKindAndOutcome {
-    pub(super) kind: ChildKind,
-    pub(super) outcome: &'static str,
-}
-
-/// The labels of takeovers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByKindAndManager {
-    pub(super) kind: ChildKind,
-    pub(super) manager: String,
 }
 
 /// The labels of a request to the API server that has ended.

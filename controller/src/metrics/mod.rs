@@ -28,7 +28,7 @@ use tower::{Layer, layer::layer_fn};
 pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutcome};
 
 use self::{
-    labels::{ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code},
+    labels::{ByRequestAndCode, Code, Label, kind, manager, outcome},
     layer::CountedService,
     managers::ManagerLabels,
     request::{RequestKind, Verb},
@@ -52,22 +52,99 @@ struct Shared {
     managers: Mutex<ManagerLabels>,
 }
 
-/// The registered metrics. A clone of each is in the registry.
-#[derive(Clone, Debug)]
-struct Counts {
-    leader: Gauge,
-    reconciles: Family<ByOutcome, Counter>,
-    reconcile_duration: Histogram,
-    long_turns: Counter,
-    applies: Family<ByKindAndOutcome, Counter>,
-    predictions: Family<ByKindAndOutcome, Counter>,
-    takeovers: Family<ByKindAndManager, Counter>,
-    crd_usable: Gauge,
-    schemas_usable: Gauge,
-    schema_refreshes: Family<ByOutcome, Counter>,
-    api_requests: Family<ByRequestAndCode, Counter>,
-    api_request_duration: Family<RequestKind, Histogram>,
-    permission_denials: Family<RequestKind, Counter>,
+/// Counters that differ by so many labels.
+type Counters<const N: usize> = Family<[Label; N], Counter>;
+
+/// Declares the metrics in rows: the name, which is the field's too, the type, the metric at zero, and the help. The library adds the
+/// unit, `_total` or `_info` to a name, and a full stop to a help.
+macro_rules! metrics {
+    ($($name:ident: $type:ty = $metric:expr, $help:literal $(in $unit:ident)?;)+) => {
+        /// The metrics. The registry has a clone of each.
+        #[derive(Debug)]
+        struct Counts {
+            $($name: $type,)+
+        }
+
+        impl Counts {
+            fn in_registry(registry: &mut Registry) -> Self {
+                let counts = Self { $($name: $metric,)+ };
+                $(metrics!(@register registry, $name, $help, counts.$name.clone() $(, $unit)?);)+
+                let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+                registry.register("build", "The version of Baton", version);
+                counts
+            }
+        }
+    };
+    (@register $registry:ident, $name:ident, $help:literal, $metric:expr) => {
+        $registry.register(stringify!($name), $help, $metric)
+    };
+    (@register $registry:ident, $name:ident, $help:literal, $metric:expr, $unit:ident) => {
+        $registry.register_with_unit(stringify!($name), $help, Unit::$unit, $metric)
+    };
+}
+
+metrics! {
+    leader: Gauge = Gauge::default(), "1 if this process reconciles, 0 if it stands by";
+    reconciles: Counters<1> = counters(ReconcileOutcome::ALL.iter().map(|one| [outcome(one.text())])),
+        "Passes for a Workload, by how they ended";
+    reconcile_duration: Histogram = Histogram::new(BUCKETS),
+        "How long passes for a Workload took, without the time in the queue" in Seconds;
+    long_turns: Counter = Counter::default(),
+        "Times that a pass kept all others waiting for more than a second";
+    applies: Counters<2> = counters(of_children(ApplyOutcome::ALL, |one| outcome(one.text()))),
+        "Applies of children, by outcome";
+    predictions: Counters<2> = counters(of_children(PredictionOutcome::ALL, |one| outcome(one.text()))),
+        "Applies of children, by how the server's response compares with the prediction";
+    takeovers: Counters<2> = counters(of_children(&[managers::OTHER], |other| manager(*other))),
+        "Fields of children that Baton took over from other field managers";
+    crd_usable: Gauge = Gauge::default(),
+        "1 if the CRD has every field that this version knows, 0 if it lacks some or that isn't known: then nothing is written";
+    schemas_usable: Gauge = Gauge::default(), "1 if there are schemas to predict with, else 0";
+    schema_refreshes: Counters<1> = counters(RefreshOutcome::ALL.iter().map(|one| [outcome(one.text())])),
+        "Checks for newer schemas, by outcome";
+    api_requests: Family<ByRequestAndCode, Counter> = Family::default(), "Requests to the API server";
+    api_request_duration: Family<RequestKind, Histogram> =
+        Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+        "How long requests to the API server took until the head of the response, or until they failed; without watches"
+        in Seconds;
+    permission_denials: Family<RequestKind, Counter> = Family::default(),
+        "Requests that the API server refused because a permission is missing";
+}
+
+/// Counters at zero. All series whose labels are known beforehand exist from the start: `rate()` misses the first event of a series that
+/// begins with it.
+fn counters<const N: usize>(known: impl IntoIterator<Item = [Label; N]>) -> Counters<N> {
+    let counters = Counters::default();
+    for labels in known {
+        drop(counters.get_or_create(&labels));
+    }
+    counters
+}
+
+/// The labels of each kind of child with each of these values.
+fn of_children<T>(values: &'static [T], label: fn(&T) -> Label) -> impl Iterator<Item = [Label; 2]> {
+    let of = move |one| values.iter().map(move |value| [kind(one), label(value)]);
+    ChildKind::ALL.into_iter().flat_map(of)
+}
+
+/// Registers gauges with their values.
+fn gauges<const N: usize>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    series: impl IntoIterator<Item = ([Label; N], i64)>,
+) {
+    let gauges = Family::<[Label; N], Gauge>::default();
+    for (labels, value) in series {
+        gauges.get_or_create(&labels).set(value);
+    }
+    registry.register(name, help, gauges);
+}
+
+/// An empty registry. If there is a shard, all series have its name as a label.
+fn registry_of(shard: Option<&str>) -> Registry {
+    let label = |shard: &str| ("shard".into(), shard.to_owned().into());
+    Registry::with_prefix_and_labels("baton", shard.map(label).into_iter())
 }
 
 impl Metrics {
@@ -78,9 +155,8 @@ impl Metrics {
 
     /// All at zero. With a shard, each series has its name as the label `shard`.
     pub fn of_shard(shard: Option<&str>) -> Self {
-        let counts = Counts::new();
         let mut registry = registry_of(shard);
-        counts.register(&mut registry);
+        let counts = Counts::in_registry(&mut registry);
         let shard = shard.map(str::to_owned);
         Self(Arc::new(Shared { registry, shard, counts, managers: Mutex::default() }))
     }
@@ -92,7 +168,7 @@ impl Metrics {
 
     /// A pass for a Workload ended.
     pub fn reconciled(&self, outcome: ReconcileOutcome, took: Duration) {
-        self.0.counts.reconciles.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
+        self.0.counts.reconciles.get_or_create(&[labels::outcome(outcome.text())]).inc();
         self.0.counts.reconcile_duration.observe(took.as_secs_f64());
     }
 
@@ -103,19 +179,18 @@ impl Metrics {
 
     /// An apply of a child was sent, or wasn't.
     pub fn applied(&self, kind: ChildKind, outcome: ApplyOutcome) {
-        self.0.counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc();
+        self.0.counts.applies.get_or_create(&[labels::kind(kind), labels::outcome(outcome.text())]).inc();
     }
 
     /// The server's response to a write was compared with the prediction.
     pub fn predicted(&self, kind: ChildKind, outcome: PredictionOutcome) {
-        let labels = ByKindAndOutcome { kind, outcome: outcome.text() };
-        self.0.counts.predictions.get_or_create(&labels).inc();
+        self.0.counts.predictions.get_or_create(&[labels::kind(kind), labels::outcome(outcome.text())]).inc();
     }
 
     /// So many fields of a child were taken over from this field manager.
     pub fn took_over(&self, kind: ChildKind, manager: &str, fields: u64) {
         let manager = lock(&self.0.managers).label(manager).to_owned();
-        self.0.counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(fields);
+        self.0.counts.takeovers.get_or_create(&[labels::kind(kind), labels::manager(manager)]).inc_by(fields);
     }
 
     /// Whether the CRD is known to be complete, so that children and statuses are written.
@@ -130,7 +205,7 @@ impl Metrics {
 
     /// A check for newer schemas ended.
     pub fn schemas_refreshed(&self, outcome: RefreshOutcome) {
-        self.0.counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
+        self.0.counts.schema_refreshes.get_or_create(&[labels::outcome(outcome.text())]).inc();
     }
 
     /// The layer that counts the requests of a Kubernetes client.
@@ -172,115 +247,5 @@ impl Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// An empty registry, whose series all have the shard's name as a label.
-fn registry_of(shard: Option<&str>) -> Registry {
-    let label = |shard: &str| ("shard".into(), shard.to_owned().into());
-    Registry::with_labels(shard.map(label).into_iter())
-}
-
-impl Counts {
-    /// All series whose labels are known beforehand exist from the start: `rate()` misses the first event of a series that
-    /// begins with it.
-    fn new() -> Self {
-        let counts = Self {
-            leader: Gauge::default(),
-            reconciles: Family::default(),
-            reconcile_duration: Histogram::new(BUCKETS),
-            long_turns: Counter::default(),
-            applies: Family::default(),
-            predictions: Family::default(),
-            takeovers: Family::default(),
-            crd_usable: Gauge::default(),
-            schemas_usable: Gauge::default(),
-            schema_refreshes: Family::default(),
-            api_requests: Family::default(),
-            api_request_duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            permission_denials: Family::default(),
-        };
-        for outcome in ReconcileOutcome::ALL {
-            counts.reconciles.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
-        }
-        for outcome in RefreshOutcome::ALL {
-            counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
-        }
-        for kind in ChildKind::ALL {
-            for outcome in PredictionOutcome::ALL {
-                let labels = ByKindAndOutcome { kind, outcome: outcome.text() };
-                counts.predictions.get_or_create(&labels).inc_by(0);
-            }
-            for outcome in ApplyOutcome::ALL {
-                counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc_by(0);
-            }
-            let manager = managers::OTHER.to_owned();
-            counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(0);
-        }
-        counts
-    }
-
-    /// Gives each its name and its help. The library adds the unit, `_total` or `_info` to the name and a full stop to
-    /// the help.
-    fn register(&self, registry: &mut Registry) {
-        let counts = self.clone();
-        registry.register(
-            "baton_build",
-            "The version of Baton",
-            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
-        );
-        registry.register("baton_leader", "1 if this process reconciles, 0 if it stands by", counts.leader);
-        registry.register("baton_reconciles", "Passes for a Workload, by how they ended", counts.reconciles);
-        registry.register_with_unit(
-            "baton_reconcile_duration",
-            "How long passes for a Workload took, without the time in the queue",
-            Unit::Seconds,
-            counts.reconcile_duration,
-        );
-        registry.register(
-            "baton_long_turns",
-            "Times that a pass kept all others waiting for more than a second",
-            counts.long_turns,
-        );
-        registry.register("baton_applies", "Applies of children, by outcome", counts.applies);
-        registry.register(
-            "baton_predictions",
-            "Applies of children, by how the server's response compares with the prediction",
-            counts.predictions,
-        );
-        registry.register(
-            "baton_takeovers",
-            "Fields of children that Baton took over from other field managers",
-            counts.takeovers,
-        );
-        registry.register(
-            "baton_crd_usable",
-            "1 if the CRD has every field that this version knows, 0 if it lacks some or that isn't known: then nothing is \
-             written",
-            counts.crd_usable,
-        );
-        registry.register(
-            "baton_schemas_usable",
-            "1 if there are schemas to predict with, else 0",
-            counts.schemas_usable,
-        );
-        registry.register(
-            "baton_schema_refreshes",
-            "Checks for newer schemas, by outcome",
-            counts.schema_refreshes,
-        );
-        registry.register("baton_api_requests", "Requests to the API server", counts.api_requests);
-        registry.register_with_unit(
-            "baton_api_request_duration",
-            "How long requests to the API server took until the head of the response, or until they failed; without \
-             watches",
-            Unit::Seconds,
-            counts.api_request_duration,
-        );
-        registry.register(
-            "baton_permission_denials",
-            "Requests that the API server refused because a permission is missing",
-            counts.permission_denials,
-        );
     }
 }

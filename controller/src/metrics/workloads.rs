@@ -2,14 +2,10 @@
 //! here too.
 
 use baton_crd::HandoverPhase;
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge},
-    registry::Registry,
-};
+use prometheus_client::registry::Registry;
 use serde::Serialize;
 
-use super::labels::ByKind;
+use super::{gauges, labels::kind};
 use crate::decide::child::ChildKind;
 
 const PHASES: [HandoverPhase; 10] = [
@@ -25,12 +21,6 @@ const PHASES: [HandoverPhase; 10] = [
     HandoverPhase::Suspended,
 ];
 
-/// The labels of the phase gauge.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByPhase {
-    phase: String,
-}
-
 /// What a Workload's status reports: its phase, and its contested children.
 pub(crate) type Reported<'w> = (Option<HandoverPhase>, &'w [ChildKind]);
 
@@ -45,24 +35,17 @@ pub(super) fn register<'w>(registry: &mut Registry, reported: impl IntoIterator<
             .filter(|(kind, _)| contested.contains(kind))
             .for_each(|(_, count)| *count += 1);
     }
-    let phases = Family::<ByPhase, Gauge>::default();
-    for (phase, count) in in_phase {
-        phases.get_or_create(&ByPhase { phase: as_in_status(phase) }).set(count);
-    }
-    let contested = Family::<ByKind, Gauge>::default();
-    for (kind, count) in in_contention {
-        contested.get_or_create(&ByKind { kind }).set(count);
-    }
-
-    registry.register(
-        "baton_handover_phase",
+    gauges(
+        registry,
+        "handover_phase",
         "Workloads by where their replicas stand between Baton and an autoscaler",
-        phases,
+        in_phase.map(|(phase, count)| ([("phase", as_in_status(phase).into())], count)),
     );
-    registry.register(
-        "baton_contested_children",
+    gauges(
+        registry,
+        "contested_children",
         "Children with a field that Baton and another field manager set again and again",
-        contested,
+        in_contention.map(|(of, count)| ([kind(of)], count)),
     );
 }
 
@@ -80,7 +63,7 @@ mod tests {
 
     fn text<'w>(reported: impl IntoIterator<Item = Reported<'w>>) -> String {
         let mut text = String::new();
-        let mut registry = Registry::default();
+        let mut registry = super::super::registry_of(None);
         register(&mut registry, reported);
         encode(&mut text, &registry).unwrap();
         text
