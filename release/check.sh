@@ -17,7 +17,7 @@ has() {
     }
 }
 has Cargo.toml "version = \"$version\""
-for crate in merge openapi apply apiserver; do
+for crate in merge openapi apply apiserver runtime; do
     has Cargo.toml "baton-$crate = { path = \"$crate\", version = \"$version\" }"
 done
 has Dockerfile "ARG VERSION=$version"

@@ -7,4 +7,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-cargo publish --package baton-merge --package baton-openapi --package baton-apply --package baton-apiserver --locked "$@"
+cargo publish --package baton-merge --package baton-openapi --package baton-apply --package baton-apiserver --package baton-runtime --locked "$@"

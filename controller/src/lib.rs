@@ -14,20 +14,24 @@
 //! No ownership is remembered between two passes: who owns a field is read from `managedFields` every time, so a crash anywhere loses
 //! nothing. What is known to change nothing is remembered, and may be lost.
 //!
-//! [`process`] has all that is around the loop: command line, start and end, election, self-check. No other room imports it.
+//! [`process`] has all that is around the loop: command line, start and end, self-check. No other room imports it. Its election, ports
+//! and signals are [`baton_runtime`]'s.
 //! [`metrics`] counts what happens.
 
-pub mod causes;
-pub mod clock;
-mod cut;
+mod causes;
 pub mod decide;
 mod hash;
-mod lock;
 pub mod metrics;
 pub mod observe;
 pub mod process;
 pub mod reconcile;
 pub mod report;
+
+use baton_runtime::{clock, text as cut};
+
+mod lock {
+    pub(crate) use baton_runtime::lock;
+}
 
 /// Baton's field manager, for children and for status, always.
 pub const FIELD_MANAGER: &str = "baton";
@@ -79,7 +83,6 @@ mod tests {
                 "fingerprint",
                 "records",
                 "queue",
-                "turn",
                 "observer",
                 "context",
                 "status",

@@ -5,14 +5,14 @@ use std::{
     process::ExitCode,
 };
 
-use baton_controller::{
-    causes::with_causes,
-    process::{
-        self,
-        cli::{Cli, Command, RunArgs},
-        selfcheck::Finding,
-    },
+use baton_controller::process::{
+    self,
+    cli::{Cli, Command, RunArgs},
+    selfcheck::Finding,
 };
+#[cfg(feature = "otel")]
+use baton_runtime::telemetry;
+use baton_runtime::{logs::log_to, text::with_causes};
 use clap::Parser;
 use tokio::runtime;
 use tracing::error;
@@ -71,7 +71,7 @@ async fn execute(command: Command) -> Result<ExitCode, Box<dyn std::error::Error
 /// What is still to be sent when the operator ends; not when the lease is lost, which can't wait.
 struct Logging {
     #[cfg(feature = "otel")]
-    traces: Option<process::telemetry::Traces>,
+    traces: Option<telemetry::Traces>,
 }
 
 impl Logging {
@@ -89,11 +89,11 @@ impl Logging {
 }
 
 fn start_logging(args: &RunArgs) -> Result<Logging, Box<dyn std::error::Error>> {
-    let subscriber = process::log_to(stderr, stderr().is_terminal(), args)?;
+    let subscriber = log_to(stderr, stderr().is_terminal(), &args.log, args.log_format)?;
     #[cfg(feature = "otel")]
     {
-        let spans = args.otlp_endpoint.as_ref().map(process::telemetry::layer).transpose()?;
-        let (layer, traces) = spans.unzip();
+        let layer = |endpoint| telemetry::layer(endpoint, "baton", env!("CARGO_PKG_VERSION"), process::SPANS);
+        let (layer, traces) = args.otlp_endpoint.as_ref().map(layer).transpose()?.unzip();
         subscriber.with(layer).init();
         Ok(Logging { traces })
     }

@@ -9,7 +9,6 @@ mod preview;
 mod queue;
 mod records;
 mod status;
-mod turn;
 
 use std::{
     sync::Arc,
@@ -24,7 +23,6 @@ pub(crate) use self::{
     context::Context,
     queue::Queue,
     records::{Key, Records, WriteRate},
-    turn::{Turn, Turns},
 };
 use self::{fingerprint::Fingerprint, records::Settled};
 use crate::{

@@ -62,7 +62,7 @@ fn the_check_of_an_unreachable_cluster_fails_with_unknown_results() {
 fn times_of_an_election_that_would_let_two_lead_are_refused() {
     let output = baton(&["run", "--leader-elect", "--renew-deadline", "20s"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output).contains("--lease-duration has to be longer"), "{}", text(&output));
+    assert!(text(&output).contains("the lease duration has to be longer"), "{}", text(&output));
 }
 
 #[test]

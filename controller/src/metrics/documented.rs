@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use baton_runtime::metrics::{Code, RequestKind, Verb};
+
 use super::*;
 
 const TABLE: &str = include_str!("../../../docs/metrics.md");
@@ -15,26 +17,13 @@ const OPEN: [&str; 4] = ["version", "manager", "resource", "code"];
 /// Labels with values that the table lists once for several metrics.
 const SHARED: [&str; 2] = ["kind", "verb"];
 
-const VERBS: [Verb; 10] = [
-    Verb::Get,
-    Verb::List,
-    Verb::Watch,
-    Verb::Create,
-    Verb::Update,
-    Verb::Patch,
-    Verb::Apply,
-    Verb::Delete,
-    Verb::DeleteCollection,
-    Verb::Other,
-];
-
 /// Metrics with at least one series each, because the text leaves out those without.
 fn all_metrics() -> Metrics {
     let metrics = Metrics::new();
-    for verb in VERBS {
+    for verb in Verb::ALL {
         let request = RequestKind { verb, resource: "workloads".to_owned() };
-        metrics.requested(&request, Code::Status(200), Duration::from_millis(2));
-        metrics.denied(&request);
+        metrics.requests().requested(&request, Code::Status(200), Duration::from_millis(2));
+        metrics.requests().denied(&request);
     }
     metrics
 }
@@ -127,8 +116,8 @@ fn metrics_are_written_as_open_metrics() {
     metrics.schemas(true);
     metrics.schemas_refreshed(RefreshOutcome::Changed);
     let request = RequestKind { verb: Verb::Apply, resource: "workloads/status".to_owned() };
-    metrics.requested(&request, Code::Status(200), Duration::from_millis(3));
-    metrics.requested(&request, Code::Error, Duration::from_secs(30));
+    metrics.requests().requested(&request, Code::Status(200), Duration::from_millis(3));
+    metrics.requests().requested(&request, Code::Error, Duration::from_secs(30));
 
     let text = metrics.text([]).unwrap();
     let version = env!("CARGO_PKG_VERSION");

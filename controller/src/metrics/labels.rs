@@ -1,13 +1,7 @@
 //! The labels of the metrics and their values, as types, so that there are no values outside of the documented table.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Write},
-};
+use std::borrow::Cow;
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
-
-use super::request::RequestKind;
 use crate::decide::child::ChildKind;
 
 /// A label with its value.
@@ -105,30 +99,4 @@ label_values! {
         /// They could not be read.
         Failed = "failed",
     }
-}
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Code {
-    /// With a response of this HTTP status.
-    Status(u16),
-    /// Without a response: it couldn't be sent, the connection broke, or it took longer than the time limit.
-    Error,
-}
-
-impl EncodeLabelValue for Code {
-    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
-        match self {
-            Self::Status(status) => write!(encoder, "{status}"),
-            Self::Error => encoder.write_str("error"),
-        }
-    }
-}
-
-/// The labels of a request to the API server that has ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByRequestAndCode {
-    #[prometheus(flatten)]
-    pub(super) request: RequestKind,
-    pub(super) code: Code,
 }

@@ -2,11 +2,8 @@
 //!
 //! Other modules report what happened; outcomes are enums such as [`ApplyOutcome`]. No decision depends on metrics.
 
-mod denial;
 mod labels;
-mod layer;
 mod managers;
-mod request;
 mod workloads;
 
 #[cfg(test)]
@@ -18,27 +15,21 @@ use std::{
     time::Duration,
 };
 
+use baton_runtime::metrics::{BUCKETS, RequestMetrics};
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::{Registry, Unit},
 };
-use tower::{Layer, layer::layer_fn};
 
 pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutcome};
 
 use self::{
-    labels::{ByRequestAndCode, Code, Label, kind, manager, outcome},
-    layer::CountedService,
+    labels::{Label, kind, manager, outcome},
     managers::ManagerLabels,
-    request::{RequestKind, Verb},
     workloads::Reported,
 };
 use crate::{decide::child::ChildKind, lock::lock};
-
-/// From a response out of a cache to a request's time limit, in seconds.
-const BUCKETS: [f64; 14] =
-    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
 /// All metrics. Clones share them.
 #[derive(Clone, Debug)]
@@ -49,6 +40,7 @@ struct Shared {
     registry: Registry,
     shard: Option<String>,
     counts: Counts,
+    requests: RequestMetrics,
     managers: Mutex<ManagerLabels>,
 }
 
@@ -102,13 +94,6 @@ metrics! {
     schemas_usable: Gauge = Gauge::default(), "1 if there are schemas to predict with, else 0";
     schema_refreshes: Counters<1> = counters(RefreshOutcome::ALL.iter().map(|one| [outcome(one.text())])),
         "Checks for newer schemas, by outcome";
-    api_requests: Family<ByRequestAndCode, Counter> = Family::default(), "Requests to the API server";
-    api_request_duration: Family<RequestKind, Histogram> =
-        Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-        "How long requests to the API server took until the head of the response, or until they failed; without watches"
-        in Seconds;
-    permission_denials: Family<RequestKind, Counter> = Family::default(),
-        "Requests that the API server refused because a permission is missing";
 }
 
 /// Counters at zero. All series whose labels are known beforehand exist from the start: `rate()` misses the first event of a series that
@@ -156,14 +141,15 @@ impl Metrics {
     /// All at zero. With a shard, each series has its name as the label `shard`.
     pub fn of_shard(shard: Option<&str>) -> Self {
         let mut registry = registry_of(shard);
-        let counts = Counts::in_registry(&mut registry);
+        let (counts, requests) = (Counts::in_registry(&mut registry), RequestMetrics::default());
+        requests.register(&mut registry);
         let shard = shard.map(str::to_owned);
-        Self(Arc::new(Shared { registry, shard, counts, managers: Mutex::default() }))
+        Self(Arc::new(Shared { registry, shard, counts, requests, managers: Mutex::default() }))
     }
 
-    /// Whether this process leads.
-    pub fn leads(&self, leads: bool) {
-        self.0.counts.leader.set(leads.into());
+    /// 1 while this process leads.
+    pub(crate) fn leader(&self) -> Gauge {
+        self.0.counts.leader.clone()
     }
 
     /// A pass for a Workload ended.
@@ -172,9 +158,9 @@ impl Metrics {
         self.0.counts.reconcile_duration.observe(took.as_secs_f64());
     }
 
-    /// A pass kept the thread that all passes share for longer than a second.
-    pub fn turn_was_long(&self) {
-        self.0.counts.long_turns.inc();
+    /// Counts turns that kept all other passes waiting for more than a second.
+    pub(crate) fn long_turns(&self) -> Counter {
+        self.0.counts.long_turns.clone()
     }
 
     /// An apply of a child was sent, or wasn't.
@@ -208,22 +194,9 @@ impl Metrics {
         self.0.counts.schema_refreshes.get_or_create(&[labels::outcome(outcome.text())]).inc();
     }
 
-    /// The layer that counts the requests of a Kubernetes client.
-    pub(crate) fn request_layer<S>(&self) -> impl Layer<S, Service = CountedService<S>> {
-        layer_fn(|inner| CountedService { inner, metrics: self.clone() })
-    }
-
-    fn requested(&self, request: &RequestKind, code: Code, took: Duration) {
-        let labels = ByRequestAndCode { request: request.clone(), code };
-        self.0.counts.api_requests.get_or_create(&labels).inc();
-        if request.verb != Verb::Watch {
-            self.0.counts.api_request_duration.get_or_create(request).observe(took.as_secs_f64());
-        }
-    }
-
-    /// The API server refused a request because a permission is missing.
-    fn denied(&self, request: &RequestKind) {
-        self.0.counts.permission_denials.get_or_create(request).inc();
+    /// The metrics of the requests to the API server.
+    pub(crate) fn requests(&self) -> &RequestMetrics {
+        &self.0.requests
     }
 
     /// Everything as `OpenMetrics` text, with the reports of all Workloads.

@@ -4,9 +4,15 @@
 //! operator stands for election, if there is one. A leader begins with a pass for every Workload, so that no earlier change is
 //! lost.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use baton_apply::{SchemaCache, SchemaStatus};
+use baton_runtime::{
+    cluster::Cluster,
+    election::{Candidacy, Election, Leadership, Lost, Watchdog},
+    readiness::Readiness,
+    signals::{Shutdown, Signals},
+};
 use futures::{FutureExt as _, Stream, StreamExt, stream};
 use kube::Client;
 use tokio::{
@@ -17,24 +23,27 @@ use tokio::{
 use tracing::{info, instrument::WithSubscriber as _, warn};
 
 use super::{
-    admin::View,
     cli::{ElectionArgs, RunArgs},
-    cluster::Cluster,
-    election::{Candidacy, Election, Leadership, Lost, Suspects, TimingError},
+    gate,
     passes::{passes, put_last},
-    readiness::{Gate, Readiness},
     run::RunError,
     selfcheck::{LeaseName, SelfCheck},
-    signals::{Shutdown, Signals},
+    view::View,
 };
 use crate::{
+    FIELD_MANAGER,
     causes::with_causes,
     clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
     observe::{CrdProblem, Scope, Stores, Touched, WorkloadCrd, watch},
-    reconcile::{Context, Queue, Records, Turns, WriteRate},
+    reconcile::{Context, Queue, Records, WriteRate},
 };
+
+/// The annotation of the Lease with the Workload in whose pass its holder may end.
+const SUSPECT: &str = "baton.rs/suspect";
+/// How long passes under way may take to finish; less than the grace period in `manifests/deploy`.
+const GRACE: Duration = Duration::from_secs(40);
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs
 /// the operator in its own process reads the view.
@@ -48,8 +57,7 @@ pub struct Operator {
     stores: Stores,
     touched: Touched,
     view: View,
-    suspects: Suspects,
-    turns: Turns,
+    watchdog: Watchdog,
     /// Where the Lease is renewed; absent where it is beside the passes.
     renewal: Option<Handle>,
 }
@@ -62,41 +70,21 @@ impl Operator {
     pub fn new(cluster: Cluster, args: RunArgs, clock: Clock) -> Result<Self, RunError> {
         let timing = args.election.timing()?;
         let metrics = Metrics::of_shard(args.scope.shard());
-        let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock));
-        let client = cluster.fenced(&metrics, leadership.clone())?;
+        let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock, metrics.leader()));
+        let client = cluster.fenced(metrics.requests(), leadership.clone())?;
         let crd = WorkloadCrd::new(client.clone(), args.request_timeout.0);
         let (stores, touched) = watch(&client, &Scope::from(&args.scope), &crd);
-        let readiness = Readiness::new(stores.clone());
-        readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
-        readiness.close(Gate::Schemas, "reading the API server's schemas for the first time");
+        let readiness = gate::readiness(stores.clone());
+        let watchdog = Watchdog::new(metrics.long_turns());
         let view = View { readiness, metrics, workloads: stores.workloads.clone() };
-        let turns = Turns::default();
-        let suspects = Suspects::of(turns.clone());
         let renewal = None;
-        Ok(Self {
-            cluster,
-            args,
-            clock,
-            leadership,
-            client,
-            crd,
-            stores,
-            touched,
-            view,
-            suspects,
-            turns,
-            renewal,
-        })
+        Ok(Self { cluster, args, clock, leadership, client, crd, stores, touched, view, watchdog, renewal })
     }
 
-    /// The same with the Lease renewed in this runtime, of another thread than the passes'.
+    /// Renews the Lease in this runtime, of another thread than the passes'. A panic of a pass is noted there.
     pub(super) fn renewing_in(self, runtime: Handle) -> Self {
+        self.watchdog.note_panics();
         Self { renewal: Some(runtime), ..self }
-    }
-
-    /// The Workload that may end this process.
-    pub(super) fn suspects(&self) -> Suspects {
-        self.suspects.clone()
     }
 
     /// What it shows while it runs.
@@ -110,9 +98,9 @@ impl Operator {
     /// When it has lost the lease. Other errors are logged and retried.
     pub async fn run(self, signals: Signals) -> Result<(), RunError> {
         let Self { cluster, args, clock, leadership, client, crd, stores, mut touched, view, .. } = self;
-        let (suspects, turns, renewal) = (self.suspects, self.turns, self.renewal);
+        let (watchdog, renewal) = (self.watchdog, self.renewal);
         let View { readiness, metrics, workloads } = view;
-        let Signals { shutdown, sighups } = signals;
+        let Signals { shutdown, sighups, .. } = signals;
         let (scope, limit) = (Scope::from(&args.scope), args.request_timeout.0);
         let kinds = ChildKind::ALL.map(ChildKind::api_resource);
         let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, limit));
@@ -126,12 +114,12 @@ impl Operator {
         }
         let ready = update_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
         tasks.spawn(ready.with_current_subscriber());
-        let (gate, counts) = (readiness.clone(), metrics.clone());
+        let (ready, counts) = (readiness.clone(), metrics.clone());
         let report = move |problem: Option<&CrdProblem>| {
             counts.crd(problem.is_none());
             match problem {
-                Some(problem) => gate.close(Gate::Crd, problem.in_short()),
-                None => gate.open(Gate::Crd),
+                Some(problem) => ready.close(gate::CRD, problem.in_short()),
+                None => ready.open(gate::CRD),
             }
         };
         let lists = (stores.clone(), client.clone(), scope.clone());
@@ -150,15 +138,10 @@ impl Operator {
         let win = async {
             stores.ready().await;
             let (Some(lease), Some(leadership)) = (lease, leadership) else { return Ok(()) };
-            let candidacy = candidacy(&args.election, lease)?;
-            let standing = {
-                let runtime = renewal.unwrap_or_else(Handle::current);
-                // The client's connections are tasks of the runtime in which it is made.
-                let _context = runtime.enter();
-                let client = cluster.unfenced(&metrics)?;
-                let (suspects, metrics) = (suspects.clone(), metrics.clone());
-                Election::stand(&runtime, client, candidacy, leadership, suspects, metrics)
-            };
+            let candidacy = candidacy(&args.election, lease);
+            let runtime = renewal.unwrap_or_else(Handle::current);
+            let client = || cluster.unfenced(metrics.requests());
+            let standing = Election::stand(&runtime, client, candidacy, leadership, watchdog.clone())?;
             Ok::<_, RunError>(election.insert(standing).won().await?)
         };
         let lead = async {
@@ -174,20 +157,20 @@ impl Operator {
             leads = lead => leads.map(|()| true)?,
         };
         if leads {
-            metrics.leads(true);
+            metrics.leader().set(1);
             let seen = (stores, crd);
             let records = Records::new(args.resync.0, WriteRate::new(args.write_rate, now()));
-            let loops = (records, Queue::new(args.concurrency), turns);
+            let loops = (records, Queue::new(args.concurrency));
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, loops));
-            if let Some(report) = put_last(&suspects, &workloads, context.clone()) {
+            if let Some(report) = put_last(&watchdog, &workloads, context.clone()) {
                 tasks.spawn(report.with_current_subscriber());
             }
             let every = context.clone();
             let again = once_and_again(sighups, again).inspect(move |()| every.reconcile_all());
             tokio::select! {
-                () = passes(touched, again, workloads, suspects, context, shutdown.clone().begun()) => {}
+                () = passes(touched, again, workloads, watchdog, context, shutdown.clone().begun()) => {}
                 // Passes may still be writing, so the lease isn't released: it runs out.
-                () = shutdown.overdue() => election = None,
+                () = shutdown.overdue(GRACE) => election = None,
                 lost = lost(&mut election) => return Err(lost.into()),
             }
         }
@@ -199,18 +182,13 @@ impl Operator {
     }
 }
 
-fn candidacy(
-    args: &ElectionArgs,
-    LeaseName { namespace, name: lease }: LeaseName,
-) -> Result<Candidacy, TimingError> {
-    let identity = args.identity.as_ref().map_or_else(generated_identity, |identity| identity.0.clone());
-    Ok(Candidacy { namespace, lease, identity, timing: args.timing()? })
-}
-
-/// The host's name, which in a pod is the pod's, and a random part that distinguishes this process from the last one there.
-fn generated_identity() -> String {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{host}_{:08x}", fastrand::u32(..))
+fn candidacy(args: &ElectionArgs, LeaseName { namespace, name }: LeaseName) -> Candidacy {
+    let mut candidacy = Candidacy::new(namespace, name, FIELD_MANAGER);
+    SUSPECT.clone_into(&mut candidacy.annotation);
+    if let Some(identity) = &args.identity {
+        candidacy.identity.clone_from(&identity.0);
+    }
+    candidacy
 }
 
 /// Resolves when the lease is lost; never without an election.
@@ -263,14 +241,14 @@ async fn update_readiness(
         if let Some(schemas) = schemas {
             schemas.ready().await;
         }
-        readiness.open(Gate::Schemas);
+        readiness.open(gate::SCHEMAS);
         stores.ready().await;
         info!("ready");
         std::future::pending::<()>().await;
     };
     tokio::select! {
         () = ready => {}
-        () = shutdown.begun() => readiness.close(Gate::Shutdown, "stopping"),
+        () = shutdown.begun() => readiness.close(gate::SHUTDOWN, "stopping"),
     }
 }
 

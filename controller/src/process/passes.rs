@@ -10,6 +10,7 @@ use std::{
 };
 
 use baton_apply::cache::NamespacedName;
+use baton_runtime::election::{Suspect, Watchdog};
 use futures::{Stream, StreamExt as _};
 use kube::runtime::reflector::ObjectRef;
 use tokio::task::{JoinError, JoinSet};
@@ -20,10 +21,12 @@ use crate::{
     clock::now,
     metrics::ReconcileOutcome,
     observe::{Touched, WatchedWorkload, Workloads},
-    process::election::{Suspect, Suspects},
     reconcile::{Context, Key, reconcile},
     report::put_last_event,
 };
+
+/// The target of the spans of passes.
+pub const SPANS: &str = module_path!();
 
 /// Reconciles each Workload that is `touched`, and all of them at each item of `again`. Ends once it is shut down and the last pass
 /// has ended; passes end with it if it is dropped.
@@ -31,7 +34,7 @@ pub(super) async fn passes(
     mut touched: Touched,
     again: impl Stream<Item = ()>,
     workloads: Workloads,
-    suspects: Suspects,
+    watchdog: Watchdog,
     context: Arc<Context>,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -40,12 +43,12 @@ pub(super) async fn passes(
     loop {
         while let Some(key) = context.queue(|queue| queue.next(now())) {
             if let Some(workload) = workloads.get(&key.0, &key.1) {
-                let pass = pass(key, workload, suspects.clone(), context.clone());
+                let pass = pass(key, workload, watchdog.clone(), context.clone());
                 running.spawn(pass.with_current_subscriber());
             } else {
                 // The Workload was deleted between its change and its pass.
                 context.forget(&key.0, &key.1);
-                suspects.forget(&key);
+                watchdog.forget(&key);
                 context.queue(|queue| queue.ended(&key, None));
             }
         }
@@ -82,15 +85,14 @@ async fn until(moment: Option<Instant>) {
 async fn pass(
     key: Arc<Key>,
     workload: Arc<WatchedWorkload>,
-    suspects: Suspects,
+    watchdog: Watchdog,
     context: Arc<Context>,
 ) -> (Arc<Key>, Option<Duration>) {
     context.ready().await;
     let begun = Instant::now();
     let span = info_span!("reconciling object", object.ref = %ObjectRef::from_obj(&*workload));
-    let reconciled =
-        context.turns.of(key.clone(), &context.metrics, Box::pin(reconcile(workload.clone(), &context)));
-    let result = suspects.during(&key, reconciled.instrument(span)).await;
+    let reconciled = Box::pin(reconcile(workload.clone(), &context)).instrument(span);
+    let result = watchdog.run(&key, reconciled).await;
     let outcome = result.as_ref().map_or(Some(ReconcileOutcome::Failed), |requeue| requeue.outcome);
     if let Some(outcome) = outcome {
         context.metrics.reconciled(outcome, begun.elapsed());
@@ -108,15 +110,15 @@ async fn pass(
 
 /// Puts the Workload last in whose pass the last leader ended, if there still is one. The returned future reports it.
 pub(super) fn put_last(
-    suspects: &Suspects,
+    watchdog: &Watchdog,
     workloads: &Workloads,
     context: Arc<Context>,
 ) -> Option<impl Future<Output = ()> + Send + use<>> {
-    let suspect = suspects.known()?;
+    let suspect = watchdog.suspect()?;
     let pause = suspect.pause();
-    let Suspect { workload: key, ends } = suspect;
+    let Suspect { object: key, ends, .. } = suspect;
     let Some(workload) = workloads.get(&key.0, &key.1) else {
-        suspects.forget(&key);
+        watchdog.forget(&key);
         return None;
     };
     context.queue(|queue| queue.put_last(key.clone(), now() + pause));

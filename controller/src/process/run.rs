@@ -1,26 +1,24 @@
 //! `baton run` and `baton check`: the operator as a process, with its ports and signals.
 
-use std::{io, net::SocketAddr, panic};
+use std::{io, net::SocketAddr, sync::Arc};
 
-use tokio::{
-    runtime::{self, Handle, Runtime},
-    task::JoinSet,
-};
-
-use super::{
-    admin::{self, View},
-    cli::{CheckArgs, RunArgs},
+use baton_runtime::{
+    admin::{self, Exposition},
+    clock::Clock,
     cluster::Cluster,
-    election::{Lost, TimingError},
-    operator::Operator,
+    election::{LeaseThread, Lost, TimingError},
     secure_metrics::{self, Certificate, CertificateError, Reviewer},
-    selfcheck::{Finding, LeaseName, SelfCheck},
     signals::Signals,
 };
-use crate::{
-    clock::Clock,
-    observe::{Scope, WorkloadCrd},
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::{
+    cli::{CheckArgs, RunArgs},
+    operator::Operator,
+    selfcheck::{Finding, LeaseName, SelfCheck},
+    view::View,
 };
+use crate::observe::{Scope, WorkloadCrd};
 
 /// Why the operator could not run, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -75,16 +73,9 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let cluster = Cluster::infer().await?;
     let signals = Signals::of_process().map_err(RunError::Signals)?;
     let operator = Operator::new(cluster.clone(), args.clone(), Clock::SYSTEM)?;
-    let renewal = args.lease.leader_elect.then(Renewal::start).transpose()?;
-    let operator = match &renewal {
-        Some(renewal) => {
-            let (suspects, report) = (operator.suspects(), panic::take_hook());
-            panic::set_hook(Box::new(move |info| {
-                report(info);
-                suspects.last_words();
-            }));
-            operator.renewing_in(renewal.handle.clone())
-        }
+    let thread = args.lease.leader_elect.then(LeaseThread::start).transpose().map_err(RunError::Renewal)?;
+    let operator = match &thread {
+        Some(thread) => operator.renewing_in(thread.handle().clone()),
         None => operator,
     };
     // They are served until this function ends.
@@ -92,45 +83,25 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     operator.run(signals).await
 }
 
-/// A thread of its own for the Lease, whose renewal then waits for nothing else. It ends with this.
-struct Renewal {
-    handle: Handle,
-    runtime: Option<Runtime>,
-}
-
-impl Renewal {
-    fn start() -> Result<Self, RunError> {
-        let mut builder = runtime::Builder::new_multi_thread();
-        let runtime = builder.worker_threads(1).thread_name("lease").enable_all().build();
-        let runtime = runtime.map_err(RunError::Renewal)?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-}
-
-impl Drop for Renewal {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 /// Serves the admin port, and the secure metrics port if it is configured.
 async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<()>, RunError> {
     let mut ports = JoinSet::new();
-    let address = args.admin_addr;
-    let admin = admin::serve(address, view.clone(), args.secure_metrics_addr.is_none()).await;
-    let admin = admin.map_err(|source| RunError::Admin { address, source })?;
-    ports.spawn(admin);
+    let (address, readiness, requests) =
+        (args.admin_addr, view.readiness.clone(), view.metrics.requests().clone());
+    let metrics: Arc<dyn Exposition> = Arc::new(view);
+    let plain = args.secure_metrics_addr.is_none().then(|| metrics.clone());
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|source| RunError::Admin { address, source })?;
+    ports.spawn(admin::serve(listener, readiness, plain));
     let Some(address) = args.secure_metrics_addr else { return Ok(ports) };
     let certificate = match &args.metrics_cert_dir {
         Some(folder) => Certificate::from_files(folder.clone())?,
-        None => Certificate::self_signed()?,
+        None => Certificate::self_signed("baton")?,
     };
-    let reviewer = Reviewer::new(cluster.unfenced(&view.metrics)?, args.metrics_audience.as_deref());
-    let served = secure_metrics::serve(address, certificate.acceptor()?, reviewer, view).await;
-    ports.spawn(served.map_err(|source| RunError::SecureMetrics { address, source })?);
-    ports.spawn(certificate.keep_current());
+    let reviewer = Reviewer::new(cluster.unfenced(&requests)?, args.metrics_audience.as_deref());
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|source| RunError::SecureMetrics { address, source })?;
+    ports.spawn(secure_metrics::serve(listener, certificate, reviewer, metrics));
     Ok(ports)
 }
 

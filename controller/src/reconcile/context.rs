@@ -24,7 +24,6 @@ use super::{
     observer::CountingObserver,
     queue::Queue,
     records::{Key, Record, Records},
-    turn::Turns,
 };
 use crate::{
     causes::with_causes,
@@ -56,7 +55,6 @@ pub(crate) struct Context {
     free: Notify,
     /// How much more large passes may read, in bytes of text.
     room: Semaphore,
-    pub(crate) turns: Turns,
     /// Counts how often every Workload was to be reconciled again.
     rounds: AtomicU64,
 }
@@ -88,7 +86,7 @@ impl Context {
         metrics: Metrics,
         clock: Clock,
         limit: Duration,
-        (records, queue, turns): (Records, Queue, Turns),
+        (records, queue): (Records, Queue),
     ) -> Self {
         let instance = std::env::var("HOSTNAME").ok();
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
@@ -106,7 +104,6 @@ impl Context {
             queue: Mutex::new(queue),
             free: Notify::new(),
             room: Semaphore::new(ROOM as usize),
-            turns,
             rounds: AtomicU64::default(),
         }
     }

@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use baton_controller::{
-    causes::with_causes,
+use baton_controller::process::{
+    self, View,
+    cli::{Cli, Command, RunArgs},
+};
+use baton_runtime::{
     clock::Clock,
-    process::{
-        self, Control, Signals, View,
-        cli::{Cli, Command, RunArgs},
-    },
+    cluster::Cluster,
+    logs::log_to,
+    signals::{Control, Signals},
+    text::with_causes,
 };
 use baton_testbed::{Error, lock};
 use clap::Parser as _;
@@ -33,9 +36,9 @@ impl InProcess {
     /// Starts it with these arguments of `baton run`.
     pub(crate) fn start(client: Client, args: &[String], now: Timestamp) -> Result<Self, Error> {
         let (args, log) = (parse(args)?, Log::default());
-        let subscriber =
-            process::log_to(log.clone(), false, &args).map_err(Error::parse("what an operator logs"))?;
-        let operator = process::Operator::new(process::Cluster::of(client), args, Clock::set_to(now));
+        let subscriber = log_to(log.clone(), false, &args.log, args.log_format)
+            .map_err(Error::parse("what an operator logs"))?;
+        let operator = process::Operator::new(Cluster::of(client), args, Clock::set_to(now));
         let operator = operator.map_err(Error::parse("how an operator is made"))?;
         let view = operator.view();
         let (control, signals) = Signals::controlled();

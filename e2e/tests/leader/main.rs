@@ -9,4 +9,5 @@ mod candidates;
 mod failover;
 mod judge;
 mod many;
+mod runtime;
 mod suspect;

@@ -12,10 +12,16 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
+use baton_runtime::{
+    election::{Timing, TimingError},
+    logs::LogFormat,
+};
+use clap::{
+    ArgAction, Args, Parser, Subcommand,
+    builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser as _},
+};
 
 pub use self::names::{Identity, NamespaceName, ObjectName, ShardName};
-use super::election::{Timing, TimingError};
 use crate::observe::Scope;
 
 /// The default name of the Lease.
@@ -94,7 +100,10 @@ pub struct RunArgs {
     #[arg(long, env = "BATON_SCHEMA_REFRESH", default_value = "5m")]
     pub schema_refresh: Span,
     /// The format of log lines.
-    #[arg(long, env = "BATON_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    #[arg(
+        long, env = "BATON_LOG_FORMAT", default_value = "text",
+        value_parser = PossibleValuesParser::new(LogFormat::NAMES).try_map(|name| name.parse::<LogFormat>())
+    )]
     pub log_format: LogFormat,
     /// What to log: a level, or directives such as `info,baton_controller=debug`.
     #[arg(long, env = "BATON_LOG", default_value = "info")]
@@ -102,7 +111,7 @@ pub struct RunArgs {
     /// Where to send spans of passes and requests, by OTLP over HTTP, such as `http://localhost:4318`. If absent, none are sent.
     #[cfg(feature = "otel")]
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
-    pub otlp_endpoint: Option<super::telemetry::Endpoint>,
+    pub otlp_endpoint: Option<baton_runtime::telemetry::Endpoint>,
 }
 
 /// Settings of `baton check`: give those that `baton run` gets.
@@ -200,15 +209,6 @@ impl ElectionArgs {
     pub fn timing(&self) -> Result<Timing, TimingError> {
         Timing::new(self.lease_duration.0, self.renew_deadline.0, self.retry_period.0)
     }
-}
-
-/// The format of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 /// A span of time as people write it: `30s`, `1m 30s`, `500ms`. Longer than zero, and not so long that clocks have no such time.

@@ -10,6 +10,7 @@ mod release;
 use std::{fmt, time::Duration};
 
 use baton_apply::{ApiError, with_timeout};
+use baton_runtime::readiness::Readiness;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
@@ -19,10 +20,7 @@ use kube::{
 use tracing::{debug, info, warn};
 
 use self::access::Access;
-use super::{
-    cli::LeaseArgs,
-    readiness::{Gate, Readiness},
-};
+use super::{cli::LeaseArgs, gate};
 use crate::{
     causes::with_causes,
     observe::{Judgement, Scope, WorkloadCrd, is_withheld, workloads_in},
@@ -114,11 +112,11 @@ impl SelfCheck {
                 .map(|finding| finding.about)
                 .collect();
             if obstacles.is_empty() {
-                readiness.open(Gate::SelfCheck);
+                readiness.open(gate::SELF_CHECK);
                 return;
             }
             let reason = format!("the self-check has findings: {}; see the log", obstacles.join(", "));
-            readiness.close(Gate::SelfCheck, reason);
+            readiness.close(gate::SELF_CHECK, reason);
             debug!(?pause, "the self-check is repeated");
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSES.1);
