@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     actors::rbac::{Attributes, User},
-    http::{Answer, Request},
+    http::{Request, Response},
     metadata::new_uid,
     server::Server,
 };
@@ -18,14 +18,14 @@ pub(crate) type Audit = Box<dyn Fn(&str) + Send + Sync>;
 const SECRET: [&str; 2] = ["secrets", "tokenreviews"];
 
 /// A request that has ended, or a watch that has begun.
-pub(crate) fn event(server: &Server, request: &Request, answer: &Answer) -> Value {
+pub(crate) fn event(server: &Server, request: &Request, response: &Response) -> Value {
     let (user, about) = (User::of(request), Attributes::of(request));
     let time = server.now();
-    let is_watch = answer.body.as_whole().is_none() && about.verb == "watch";
+    let is_watch = response.body.as_whole().is_none() && about.verb == "watch";
     let is_write = !matches!(request.method, Method::GET | Method::HEAD);
     let has_bodies = is_write && !SECRET.contains(&about.resource.as_str()) && about.subresource != "token";
-    let response =
-        answer.body.as_whole().filter(|_| has_bodies || answer.code >= 400).and_then(|body| read(body));
+    let body =
+        response.body.as_whole().filter(|_| has_bodies || response.code >= 400).and_then(|body| read(body));
     let mut event = json!({
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
@@ -36,7 +36,7 @@ pub(crate) fn event(server: &Server, request: &Request, answer: &Answer) -> Valu
         "verb": about.verb,
         "user": {"username": user.name, "groups": user.groups},
         "userAgent": request.user_agent(),
-        "responseStatus": status(answer, response.as_ref()),
+        "responseStatus": status(response, body.as_ref()),
         "requestReceivedTimestamp": time,
         "stageTimestamp": time,
     });
@@ -44,7 +44,7 @@ pub(crate) fn event(server: &Server, request: &Request, answer: &Answer) -> Valu
         event["objectRef"] = reference(&about, request);
     }
     if has_bodies {
-        for (member, object) in [("requestObject", read(&request.body)), ("responseObject", response)] {
+        for (member, object) in [("requestObject", read(&request.body)), ("responseObject", body)] {
             if let Some(object) = object {
                 event[member] = object;
             }
@@ -59,11 +59,11 @@ fn read(body: &[u8]) -> Option<Value> {
     serde_json::from_slice(body).ok().or_else(yaml).filter(Value::is_object)
 }
 
-fn status(answer: &Answer, response: Option<&Value>) -> Value {
-    let mut status = json!({"metadata": {}, "code": answer.code});
-    if answer.code >= 400 {
+fn status(response: &Response, body: Option<&Value>) -> Value {
+    let mut status = json!({"metadata": {}, "code": response.code});
+    if response.code >= 400 {
         for member in ["status", "reason", "message"] {
-            if let Some(value) = response.and_then(|response| response.get(member)) {
+            if let Some(value) = body.and_then(|body| body.get(member)) {
                 status[member] = value.clone();
             }
         }

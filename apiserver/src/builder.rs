@@ -17,12 +17,12 @@ use crate::{
     audit::Audit,
     faults::{Action, ClientName, Faults},
     http::Request,
+    in_process::InProcess,
     initial,
+    listen::{self, Serving},
     options::Query,
     paused::{self, Repeats},
-    serve::{self, Serving},
     server::{Clock, Server},
-    service::InProcess,
 };
 
 /// An API server inside the process.
@@ -220,7 +220,7 @@ impl ApiServer {
     /// # Errors
     /// When the address can't be listened on.
     pub async fn serve(&self, address: SocketAddr) -> io::Result<Serving> {
-        serve::serve(self.service(), address).await
+        listen::serve(self.service(), address).await
     }
 
     /// Makes objects, as a `kubectl create` of this YAML would.
@@ -263,12 +263,12 @@ impl ApiServer {
             headers,
             body: object.to_string().into(),
         };
-        let answer = self.server.handle(&request);
-        if answer.code < 300 {
+        let response = self.server.handle(&request);
+        if response.code < 300 {
             return Ok(());
         }
         let status: Value =
-            answer.body.as_whole().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+            response.body.as_whole().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
         Err(refused(text(&status["message"])))
     }
 }

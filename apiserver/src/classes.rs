@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use crate::{
     kinds::Quantity,
     registry::Resource,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range},
 };
@@ -71,18 +71,18 @@ pub(crate) fn given<'a>(
 /// Refuses a larger claim, unless it is bound and its class expands volumes.
 pub(crate) fn check_growth(
     server: &Server,
-    place: &Place,
+    target: &RequestTarget,
     new: Value<'_>,
     old: Value<'_>,
 ) -> Result<(), Failure> {
-    if !place.resource.is("", "PersistentVolumeClaim") || !place.subresource.is_empty() {
+    if !target.resource.is("", "PersistentVolumeClaim") || !target.subresource.is_empty() {
         return Ok(());
     }
     let size = |claim: Value<'_>| Quantity::of(claim.at(&["spec", "resources", "requests", "storage"]));
     if size(new) <= size(old) {
         return Ok(());
     }
-    let refused = |why| Err(Failure::forbidden(&place.resource, &place.name, why));
+    let refused = |why| Err(Failure::forbidden(&target.resource, &target.name, why));
     if old.at(&["status", "phase"]).and_then(|phase| phase.as_str()) != Some("Bound") {
         return refused("Only bound persistent volume claims can be expanded");
     }

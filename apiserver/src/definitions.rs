@@ -1,6 +1,6 @@
 //! Custom resource definitions: what the server's own controllers make of them, so that their resources are served.
 
-pub(crate) mod end;
+pub(crate) mod deletion;
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -13,13 +13,13 @@ use baton_merge::{
 use crate::{
     custom::{self, crd},
     options::{FieldValidation, WriteOptions},
-    registry::{CustomVersion, GroupVersion, Resource},
-    server::{Place, Server},
+    registry::{GroupVersion, Resource, ServedVersion},
+    server::{RequestTarget, Server},
     status::Failure,
     store::Range,
     table::CustomColumn,
     types,
-    write::{Existence, Intent, OneWrite},
+    write::{Existence, Input, OneWrite},
 };
 
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
@@ -39,11 +39,11 @@ pub(crate) fn changed<'a>(
 }
 
 /// What a definition that was written leads to: its status says whether it is served, and it is. A deleted one goes on going.
-pub(crate) fn written(server: &Server, place: &Place) -> Result<(), Failure> {
-    reconcile(server, place)?;
-    accept_freed_names(server, &place.resource)?;
+pub(crate) fn written(server: &Server, target: &RequestTarget) -> Result<(), Failure> {
+    reconcile(server, target)?;
+    accept_freed_names(server, &target.resource)?;
     // Where it is deleted, its objects may be readable again.
-    end::clean_up(server, &place.name)
+    deletion::clean_up(server, &target.name)
 }
 
 /// Accepts the names of definitions that wait for them, where no other definition has them any more.
@@ -52,13 +52,13 @@ pub(crate) fn accept_freed_names(server: &Server, definitions: &Arc<Resource>) -
         let waits =
             object["status"].is_object() && object["spec"]["names"] != object["status"]["acceptedNames"];
         if let (true, Some(name)) = (waits, object["metadata"]["name"].as_str()) {
-            let place = Place {
+            let target = RequestTarget {
                 resource: definitions.clone(),
                 namespace: String::new(),
                 name: name.to_owned(),
                 subresource: String::new(),
             };
-            reconcile(server, &place)?;
+            reconcile(server, &target)?;
         }
     }
     Ok(())
@@ -72,24 +72,24 @@ fn all(server: &Server, storage: &str) -> Vec<serde_json::Value> {
 }
 
 /// Brings the status of a definition up to date.
-fn reconcile(server: &Server, place: &Place) -> Result<(), Failure> {
+fn reconcile(server: &Server, target: &RequestTarget) -> Result<(), Failure> {
     let options = WriteOptions {
         dry_run: false,
         field_manager: "kube-apiserver".to_owned(),
         field_validation: FieldValidation::Ignore,
         force: false,
     };
-    let place = Place { subresource: "status".to_owned(), ..place.clone() };
+    let target = RequestTarget { subresource: "status".to_owned(), ..target.clone() };
     let now = types::second_time(server.now());
-    let others = all(server, &place.resource.storage);
+    let others = all(server, &target.resource.storage);
     let others: Vec<_> =
-        others.iter().filter(|other| other["metadata"]["name"] != place.name.as_str()).collect();
+        others.iter().filter(|other| other["metadata"]["name"] != target.name.as_str()).collect();
     let arena = Arena::new();
     let write =
-        OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::There };
+        OneWrite { server, arena: &arena, target: &target, options: &options, existence: Existence::There };
     let written = write.run(&|live| {
-        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
-        Ok(Intent::Update(changed(&arena, live, |json| {
+        let live = live.ok_or_else(|| Failure::not_found(&target.resource, &target.name))?;
+        Ok(Input::Update(changed(&arena, live, |json| {
             crd::reconcile(json, &others, &now);
         })))
     });
@@ -115,12 +115,12 @@ pub(crate) fn serve(server: &Server) {
         for version in definition.versions.iter().filter(|version| version.served) {
             let json = version_of(&object, &version.name);
             let paths = json["selectableFields"].as_array().into_iter().flatten();
-            let custom = CustomVersion {
+            let custom = ServedVersion {
                 definition: definition.clone(),
                 object: object.clone(),
                 resources: resources.clone(),
                 name: version.name.clone(),
-                is_read_anew: definition.versions.len() > 1
+                may_differ_from_stored: definition.versions.len() > 1
                     || object["metadata"]["generation"] != 1
                     || version.fills_in_status(),
                 columns: columns(json),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     data::{DISCOVERY, OTHERS},
-    http::{Answer, Body, Endpoint, FORMATS, Form, Media, Request},
+    http::{Body, Endpoint, FORMATS, Form, Media, Request, Response},
     registry::{GroupVersion, Registry, hash},
     server::Server,
     status::Failure,
@@ -17,30 +17,31 @@ use crate::{
 };
 
 /// The response to a request that isn't about objects; none to one that is.
-pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer>, Failure> {
+pub(crate) fn respond(server: &Server, request: &Request) -> Result<Option<Response>, Failure> {
     let path = request.path.trim_end_matches('/');
     let registry = server.registry();
     let parts: Vec<_> = path.split('/').collect();
-    let answer = match parts.as_slice() {
-        ["" | "index.html"] | ["", "index.html"] => Answer::json(200, &paths(&registry)),
+    let response = match parts.as_slice() {
+        ["" | "index.html"] | ["", "index.html"] => Response::json(200, &paths(&registry)),
         ["", check @ ("healthz" | "livez" | "readyz")] if !request.path.ends_with('/') => {
             health(check, request.query.get("verbose").is_some())
         }
-        ["", "healthz" | "livez" | "readyz", "ping" | "log" | "etcd"] => Answer::plain(200, "ok"),
+        ["", "healthz" | "livez" | "readyz", "ping" | "log" | "etcd"] => Response::plain(200, "ok"),
         ["", "version"] => {
             check_routed(request, &FORMATS[..1])?;
-            Answer::json(200, &version(server))
+            Response::json(200, &version(server))
         }
         ["", "api" | "apis"] => {
             let media = Media::accepted(request.accept(), Endpoint::Groups);
             if media.is_ok_and(|media| media.form == Form::Discovery) {
                 let list = aggregated(&registry, path == "/api").to_string();
                 let hash = hash(list.as_bytes());
-                let mut answer = tagged(request, &hash, list);
-                answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-                answer.headers.push((CACHE_CONTROL, "public".to_owned()));
-                answer.headers.push((VARY, "Accept".to_owned()));
-                return Ok(Some(answer));
+                let mut response = tagged(request, &hash, list);
+                response.content_type =
+                    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+                response.headers.push((CACHE_CONTROL, "public".to_owned()));
+                response.headers.push((VARY, "Accept".to_owned()));
+                return Ok(Some(response));
             }
             let is_core = path == "/api";
             if is_core {
@@ -49,9 +50,9 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer
             negotiated(request, &if is_core { core_versions() } else { all_groups(&registry) })?
         }
         ["", "openapi", "v2"] => swagger(server, request, &registry),
-        ["", "openapi", "v3"] if !request.path.ends_with('/') => Answer {
+        ["", "openapi", "v3"] if !request.path.ends_with('/') => Response {
             content_type: "text/plain; charset=utf-8",
-            ..Answer::json(200, &openapi_index(&registry))
+            ..Response::json(200, &openapi_index(&registry))
         },
         ["", "openapi", "v3", rest @ ..] => openapi(server, &registry, request, &rest.join("/")),
         ["", "apis", group] => {
@@ -70,7 +71,7 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer
             negotiated(request, &resources(of))?
         }
     };
-    Ok(Some(answer))
+    Ok(Some(response))
 }
 
 /// What a route checks before its handler runs.
@@ -82,16 +83,16 @@ fn check_routed(request: &Request, formats: &[&str]) -> Result<(), Failure> {
 }
 
 /// A document in a format that the client accepts.
-fn negotiated(request: &Request, document: &Value) -> Result<Answer, Failure> {
+fn negotiated(request: &Request, document: &Value) -> Result<Response, Failure> {
     let media = Media::accepted(request.accept(), Endpoint::Others)?;
-    Ok(Answer::json(200, document).in_format(media.format))
+    Ok(Response::json(200, document).in_format(media.format))
 }
 
-fn health(check: &str, is_verbose: bool) -> Answer {
+fn health(check: &str, is_verbose: bool) -> Response {
     if is_verbose {
-        return Answer::plain(200, &format!("[+]ping ok\n[+]log ok\n[+]etcd ok\n{check} check passed\n"));
+        return Response::plain(200, &format!("[+]ping ok\n[+]log ok\n[+]etcd ok\n{check} check passed\n"));
     }
-    Answer::plain(200, "ok")
+    Response::plain(200, "ok")
 }
 
 fn core_versions() -> Value {
@@ -196,20 +197,20 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
 }
 
-fn swagger(server: &Server, request: &Request, registry: &Registry) -> Answer {
+fn swagger(server: &Server, request: &Request, registry: &Registry) -> Response {
     let others = OTHERS.values().map(|other| other.text.as_str());
     let documents = registry.all().map(|of| of.openapi()).chain(others);
     let document = swagger::document(documents, &git_version(server));
     let json = document.to_string();
-    let mut answer = tagged(request, &hash(json.as_bytes()), json);
+    let mut response = tagged(request, &hash(json.as_bytes()), json);
     let accepted = request.header(ACCEPT);
     let wants = |own: &str| accepted.split(',').any(|each| each.trim() == own);
-    if answer.code == 200 && [swagger::ACCEPTED, swagger::PROTOBUF].into_iter().any(wants) {
-        answer.body = Body::whole(swagger::in_protobuf(&document).into());
-        answer.content_type = swagger::PROTOBUF;
+    if response.code == 200 && [swagger::ACCEPTED, swagger::PROTOBUF].into_iter().any(wants) {
+        response.body = Body::whole(swagger::in_protobuf(&document).into());
+        response.content_type = swagger::PROTOBUF;
     }
-    answer.headers.push((VARY, "Accept".to_owned()));
-    answer
+    response.headers.push((VARY, "Accept".to_owned()));
+    response
 }
 
 fn openapi_index(registry: &Registry) -> Value {
@@ -223,28 +224,28 @@ fn openapi_index(registry: &Registry) -> Value {
 }
 
 /// A document of version 3. After `handler3/handler.go` of kube-openapi.
-fn openapi(server: &Server, registry: &Registry, request: &Request, path: &str) -> Answer {
+fn openapi(server: &Server, registry: &Registry, request: &Request, path: &str) -> Response {
     let of_group = registry.group_version(path).map(|of| (of.openapi(), of.openapi_hash()));
     let document = of_group.or_else(|| OTHERS.get(path).map(|other| (&*other.text, &*other.hash)));
     let Some((text, hash)) = document else {
-        return Answer { content_type: "", ..Answer::text(404, String::new()) };
+        return Response { content_type: "", ..Response::text(404, String::new()) };
     };
     let asked = request.query.get("hash").unwrap_or_default();
-    let mut answer = if asked.is_empty() || asked == hash {
+    let mut response = if asked.is_empty() || asked == hash {
         tagged(request, hash, text.to_owned())
     } else {
-        let mut moved = Answer::text(301, String::new());
+        let mut moved = Response::text(301, String::new());
         moved.headers.push((LOCATION, openapi_url(path, hash)));
         moved
     };
-    answer.headers.push((VARY, "Accept".to_owned()));
+    response.headers.push((VARY, "Accept".to_owned()));
     if asked == hash {
         // What is under this hash never changes: a client may keep it for a year, which is the longest time there is.
         let expires = Offset::UTC.to_datetime(server.now()).saturating_add(1.year());
-        answer.headers.push((CACHE_CONTROL, "public, immutable".to_owned()));
-        answer.headers.push((EXPIRES, expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
+        response.headers.push((CACHE_CONTROL, "public, immutable".to_owned()));
+        response.headers.push((EXPIRES, expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
     }
-    answer
+    response
 }
 
 fn openapi_url(path: &str, hash: &str) -> String {
@@ -252,15 +253,15 @@ fn openapi_url(path: &str, hash: &str) -> String {
 }
 
 /// JSON for who doesn't have it yet.
-fn tagged(request: &Request, hash: &str, json: String) -> Answer {
+fn tagged(request: &Request, hash: &str, json: String) -> Response {
     let etag = format!("\"{hash}\"");
-    let mut answer = if request.header(IF_NONE_MATCH).split(',').any(|own| own.trim() == etag) {
-        Answer::text(304, String::new())
+    let mut response = if request.header(IF_NONE_MATCH).split(',').any(|own| own.trim() == etag) {
+        Response::text(304, String::new())
     } else {
-        Answer::text(200, json)
+        Response::text(200, json)
     };
-    answer.headers.push((ETAG, etag));
-    answer
+    response.headers.push((ETAG, etag));
+    response
 }
 
 #[cfg(test)]

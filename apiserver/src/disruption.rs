@@ -7,11 +7,11 @@ use crate::{
     actors::object::{is_active, is_ready, namespace, selects, text},
     definitions::changed,
     options::{DeleteOptions, FieldValidation, WriteOptions},
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range},
     types,
-    write::{Existence, Intent, OneWrite},
+    write::{Existence, Input, OneWrite},
 };
 
 /// The most pods that a budget remembers the evictions of.
@@ -20,7 +20,7 @@ const MAX_DISRUPTED: usize = 2000;
 const UNCOUNTED: u32 = 10;
 
 /// Takes an eviction from the budget that selects the pod, and notes it in the pod, which is to be deleted next.
-pub(crate) fn admit(server: &Server, pod: &Place, options: &DeleteOptions) -> Result<(), Failure> {
+pub(crate) fn admit(server: &Server, pod: &RequestTarget, options: &DeleteOptions) -> Result<(), Failure> {
     let record = server.store.get(&pod.resource.storage, &pod.key());
     let record = record.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
     let object: Json = serde_json::from_str(record.text()).map_err(Failure::internal)?;
@@ -32,7 +32,7 @@ pub(crate) fn admit(server: &Server, pod: &Place, options: &DeleteOptions) -> Re
             [(key, _)] => take(server, pod, key, options.is_dry_run)?,
             _ => {
                 let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-                return Err(Failure::unexplained(message));
+                return Err(Failure::without_reason(message));
             }
         }
     }
@@ -67,10 +67,10 @@ fn may_lose_unready(budget: &Json) -> bool {
 }
 
 /// Takes one eviction from a budget, or refuses it.
-fn take(server: &Server, pod: &Place, budget: &Key, dry_run: bool) -> Result<(), Failure> {
+fn take(server: &Server, pod: &RequestTarget, budget: &Key, dry_run: bool) -> Result<(), Failure> {
     let registry = server.registry();
     let resource = registry.resource("policy", "v1", "poddisruptionbudgets");
-    let place = Place {
+    let target = RequestTarget {
         resource: resource.ok_or_else(Failure::no_such_path)?.clone(),
         namespace: budget.namespace.clone(),
         name: budget.name.clone(),
@@ -85,11 +85,11 @@ fn take(server: &Server, pod: &Place, budget: &Key, dry_run: bool) -> Result<(),
     let now = types::second_time(server.now());
     let arena = Arena::new();
     let write =
-        OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::There };
+        OneWrite { server, arena: &arena, target: &target, options: &options, existence: Existence::There };
     let written = write.run(&|live| {
-        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
-        check(&place, &live.to_json())?;
-        Ok(Intent::Update(changed(&arena, live, |json| decrement(&mut json["status"], &pod.name, &now))))
+        let live = live.ok_or_else(|| Failure::not_found(&target.resource, &target.name))?;
+        check(&target, &live.to_json())?;
+        Ok(Input::Update(changed(&arena, live, |json| decrement(&mut json["status"], &pod.name, &now))))
     });
     written.map(drop)
 }
@@ -110,8 +110,8 @@ fn decrement(status: &mut Json, pod: &str, now: &str) {
 }
 
 /// Refuses an eviction that a budget doesn't allow.
-fn check(place: &Place, budget: &Json) -> Result<(), Failure> {
-    let (status, name) = (&budget["status"], &place.name);
+fn check(target: &RequestTarget, budget: &Json) -> Result<(), Failure> {
+    let (status, name) = (&budget["status"], &target.name);
     let int = |value: &Json| value.as_i64().unwrap_or_default();
     let allowed = int(&status["disruptionsAllowed"]);
     if int(&status["observedGeneration"]) < int(&budget["metadata"]["generation"]) {
@@ -119,7 +119,7 @@ fn check(place: &Place, budget: &Json) -> Result<(), Failure> {
         return Err(Failure { retry_after: Some(UNCOUNTED), ..too_many(&why) });
     }
     let forbidden = |why| {
-        let mut failure = Failure::forbidden(&place.resource, name, why);
+        let mut failure = Failure::forbidden(&target.resource, name, why);
         failure.message = format!("poddisruptionbudget.policy {name:?} is forbidden: {why}");
         failure.details =
             Some(Box::new(json!({"name": name, "group": "policy", "kind": "poddisruptionbudget"})));
@@ -163,7 +163,7 @@ fn too_many(why: &str) -> Failure {
 }
 
 /// Notes in a pod that it is evicted. The server writes it itself, so that no manager becomes its owner.
-fn note(server: &Server, pod: &Place) -> Result<(), Failure> {
+fn note(server: &Server, pod: &RequestTarget) -> Result<(), Failure> {
     let condition = json!({
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
         "lastTransitionTime": types::second_time(server.now()), "reason": "EvictionByEvictionAPI",

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     metadata, priorities,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     store::{Draft, Owners, Record},
     types,
 };
@@ -47,16 +47,20 @@ fn store_one(
         "manager": "kube-apiserver", "operation": "Update", "apiVersion": resource.gvk.api_version(),
         "time": types::second_time(now), "fieldsType": "FieldsV1", "fieldsV1": fields,
     }]);
-    let place =
-        Place { resource, namespace: String::new(), name: name.to_owned(), subresource: String::new() };
+    let target = RequestTarget {
+        resource,
+        namespace: String::new(),
+        name: name.to_owned(),
+        subresource: String::new(),
+    };
     let arena = Arena::new();
     let Ok(object) = Value::from_json(&arena, object) else { return };
-    let object = metadata::created(&arena, object, &place, now);
+    let object = metadata::for_create(&arena, object, &target, now);
     let owners = owners.to_string();
-    let stored_version = &place.resource.storage_version;
+    let stored_version = &target.resource.storage_version;
     let draft = Draft { object, owners: Owners::Text(&owners), order: Order::Set, stored_version };
     // There are no other writers yet.
-    let _ = server.store.put(&place.resource.storage, place.key(), None, &Record::write(&draft, 0));
+    let _ = server.store.put(&target.resource.storage, target.key(), None, &Record::write(&draft, 0));
 }
 
 #[cfg(test)]

@@ -81,9 +81,11 @@ mod disruption;
 pub mod faults;
 mod field;
 mod http;
+mod in_process;
 mod initial;
 mod kinds;
 mod limits;
+mod listen;
 mod metadata;
 mod namespaces;
 mod objects;
@@ -96,10 +98,8 @@ mod read;
 mod registry;
 mod scale;
 mod selector;
-mod serve;
 mod server;
-mod service;
-mod services;
+mod service_allocation;
 mod status;
 mod store;
 mod swagger;
@@ -112,6 +112,6 @@ mod write;
 pub use crate::{
     actors::{Actor, Load, Pods, Readiness, UnknownActor},
     builder::{ApiServer, Builder, StartError},
-    serve::Serving,
+    listen::Serving,
 };
 pub use baton_merge::Release;

@@ -5,7 +5,7 @@ use baton_merge::Arena;
 use crate::{
     definitions,
     registry::Resource,
-    server::Place,
+    server::RequestTarget,
     status::Failure,
     store::Record,
     types::{TYPES, delimited, varint},
@@ -22,18 +22,18 @@ const HEADER: usize = 14;
 const MOST_ZEROS: usize = 16;
 
 /// Refuses an object that etcd wouldn't store.
-pub(crate) fn check(place: &Place, record: &Record) -> Result<(), Failure> {
+pub(crate) fn check(target: &RequestTarget, record: &Record) -> Result<(), Failure> {
     if record.text().len() < MAX_REQUEST / MOST_ZEROS {
         return Ok(());
     }
-    let size = message(&storage_key(place), encoded(&place.resource, record)?, record.version);
+    let size = message(&storage_key(target), encoded(&target.resource, record)?, record.version);
     if size > MAX_MESSAGE {
-        return Err(Failure::unexplained(format!(
+        return Err(Failure::without_reason(format!(
             "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({size} vs. {MAX_MESSAGE})"
         )));
     }
     if delimited(5, size) + HEADER > MAX_REQUEST {
-        return Err(Failure::unexplained("etcdserver: request is too large"));
+        return Err(Failure::without_reason("etcdserver: request is too large"));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use baton_merge::{Arena, value::Value};
 use jiff::Timestamp;
 
-use crate::{registry::Resource, server::Place, types};
+use crate::{registry::Resource, server::RequestTarget, types};
 
 /// The alphabet of generated names: no vowels, so that no real words appear.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -26,17 +26,22 @@ pub(crate) fn new_uid() -> String {
 }
 
 /// A new object without what the server alone says of it.
-pub(crate) fn wiped<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+pub(crate) fn without_server_fields<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     let names = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
     names.into_iter().fold(object, |object, name| object.with(arena, &["metadata", name], None))
 }
 
 /// An object that is being created.
-pub(crate) fn created<'a>(arena: &'a Arena, object: Value<'a>, place: &Place, now: Timestamp) -> Value<'a> {
+pub(crate) fn for_create<'a>(
+    arena: &'a Arena,
+    object: Value<'a>,
+    target: &RequestTarget,
+    now: Timestamp,
+) -> Value<'a> {
     let text = |text: String| Some(Value::String(arena.copy_text(&text)));
     let own = [
-        ("name", text(place.name.clone())),
-        ("namespace", text(place.namespace.clone()).filter(|_| !place.namespace.is_empty())),
+        ("name", text(target.name.clone())),
+        ("namespace", text(target.namespace.clone()).filter(|_| !target.namespace.is_empty())),
         ("uid", text(new_uid())),
         ("creationTimestamp", text(types::second_time(now))),
         ("selfLink", None),
@@ -46,7 +51,7 @@ pub(crate) fn created<'a>(arena: &'a Arena, object: Value<'a>, place: &Place, no
 }
 
 /// An object that is being updated, with what no update changes.
-pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> Value<'a> {
+pub(crate) fn for_update<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> Value<'a> {
     let live = |name| old.at(&["metadata", name]);
     let own = |object: Value<'a>, name| object.at(&["metadata", name]);
     let mut object = object;
@@ -68,7 +73,7 @@ pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> V
 }
 
 /// Whether an object is deleted and no finalizer is left. A namespace has some of its own in its spec.
-pub(crate) fn is_done_for(resource: &Resource, object: Value<'_>) -> bool {
+pub(crate) fn is_ready_to_remove(resource: &Resource, object: Value<'_>) -> bool {
     let of = |name| object.at(&["metadata", name]);
     let is_empty =
         |value: Option<Value<'_>>| value.and_then(|value| value.as_list()).is_none_or(<[_]>::is_empty);

@@ -310,14 +310,14 @@ pub(crate) fn validate(
             }
         }
         Schema::BuiltIn { .. } => {
-            let not_played = || {
+            let not_implemented = || {
                 let qualified = resource.qualified();
-                format!("baton-apiserver doesn't play the defaults and the validation of {qualified}")
+                format!("baton-apiserver doesn't implement the defaults and the validation of {qualified}")
             };
-            let warnings = if kinds::is_played(gvk) {
+            let warnings = if kinds::is_implemented(gvk) {
                 kinds::warnings(gvk, subresource, new, old)
             } else {
-                vec![not_played()]
+                vec![not_implemented()]
             };
             Findings { errors: kinds::validate(gvk, subresource, new, old), warnings }
         }

@@ -3,7 +3,7 @@
 use baton_merge::{Arena, value::Value};
 
 use crate::{
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range},
 };
@@ -36,11 +36,11 @@ const COMPUTED: &str = "must not be provided in pod spec; priority admission con
 pub(crate) fn given<'a>(
     server: &Server,
     arena: &'a Arena,
-    place: &Place,
+    target: &RequestTarget,
     pod: Value<'a>,
 ) -> Result<Value<'a>, Failure> {
     let name = pod.at(&["spec", "priorityClassName"]).and_then(|name| name.as_str()).unwrap_or_default();
-    let forbidden = |why: &str| Failure::forbidden(&place.resource, &place.name, why);
+    let forbidden = |why: &str| Failure::forbidden(&target.resource, &target.name, why);
     let class = if name.is_empty() {
         default_class(server).unwrap_or_else(Class::none)
     } else {
@@ -73,28 +73,32 @@ pub(crate) fn given<'a>(
 ///
 /// # Errors
 /// When another one is.
-pub(crate) fn check_default(server: &Server, place: &Place, class: Value<'_>) -> Result<(), Failure> {
+pub(crate) fn check_default(
+    server: &Server,
+    target: &RequestTarget,
+    class: Value<'_>,
+) -> Result<(), Failure> {
     if class.get("globalDefault") != Some(Value::Bool(true)) {
         return Ok(());
     }
-    match default_class(server).filter(|other| other.name != place.name) {
+    match default_class(server).filter(|other| other.name != target.name) {
         Some(other) => {
             let why = format!(
                 "PriorityClass {} is already marked as default. Only one default can exist",
                 other.name
             );
-            Err(Failure::forbidden(&place.resource, &place.name, &why))
+            Err(Failure::forbidden(&target.resource, &target.name, &why))
         }
         None => Ok(()),
     }
 }
 
 /// Refuses the end of a class that no cluster is without.
-pub(crate) fn check_mortal(place: &Place) -> Result<(), Failure> {
-    let is_class = place.resource.is("scheduling.k8s.io", "PriorityClass");
-    if is_class && SYSTEM_CLASSES.iter().any(|(name, ..)| *name == place.name) {
+pub(crate) fn check_deletable(target: &RequestTarget) -> Result<(), Failure> {
+    let is_class = target.resource.is("scheduling.k8s.io", "PriorityClass");
+    if is_class && SYSTEM_CLASSES.iter().any(|(name, ..)| *name == target.name) {
         let why = "this is a system priority class and cannot be deleted";
-        return Err(Failure::forbidden(&place.resource, &place.name, why));
+        return Err(Failure::forbidden(&target.resource, &target.name, why));
     }
     Ok(())
 }

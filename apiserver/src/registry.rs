@@ -53,11 +53,11 @@ pub(crate) struct Subresource {
 /// What a resource's objects look like.
 pub(crate) enum Schema {
     BuiltIn { document: &'static Document, of: Option<TypeRef> },
-    Custom(Box<CustomVersion>),
+    Custom(Box<ServedVersion>),
 }
 
 /// A version of a custom resource, as it is served.
-pub(crate) struct CustomVersion {
+pub(crate) struct ServedVersion {
     pub(crate) definition: Arc<custom::Definition>,
     /// The definition as an object.
     pub(crate) object: Arc<Value>,
@@ -66,13 +66,13 @@ pub(crate) struct CustomVersion {
     pub(crate) name: String,
     /// Whether an object may be stored otherwise than this version reads it: there are other versions, this one was another, or its
     /// default of the status is filled in after a creation dropped the status.
-    pub(crate) is_read_anew: bool,
+    pub(crate) may_differ_from_stored: bool,
     pub(crate) columns: Vec<CustomColumn>,
     /// The fields that objects can be selected by, as JSON paths.
     pub(crate) selectable: Vec<String>,
 }
 
-impl CustomVersion {
+impl ServedVersion {
     pub(crate) fn version(&self) -> Option<&custom::CustomVersion> {
         self.definition.version(&self.name)
     }
@@ -322,7 +322,7 @@ impl Resource {
     }
 
     /// A version of a custom resource, as a resource.
-    pub(crate) fn custom(served: CustomVersion) -> Self {
+    pub(crate) fn custom(served: ServedVersion) -> Self {
         let gvk =
             GroupVersionKind::new(&served.definition.group, &served.name, &served.definition.names.kind);
         let subresource = |name: &str, gvk| Subresource {

@@ -11,11 +11,11 @@ use crate::{
     actors::{Actors, rbac},
     audit::{self, Audit},
     discover,
-    http::{Answer, Body, Endpoint, FORMATS, Format, Media, Request, STREAMS},
+    http::{Body, Endpoint, FORMATS, Format, Media, Request, Response, STREAMS},
     options::{Query, has_valid_escapes},
     read,
     registry::{Registry, Resource},
-    services::Allocated,
+    service_allocation::Allocated,
     status::Failure,
     store::{Key, Store},
     write,
@@ -42,7 +42,7 @@ pub(crate) struct Server {
 
 /// The objects or the object that a path names.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct RequestTarget {
     pub(crate) resource: Arc<Resource>,
     /// Empty for all namespaces, and for what has none.
     pub(crate) namespace: String,
@@ -51,7 +51,7 @@ pub(crate) struct Place {
     pub(crate) subresource: String,
 }
 
-impl Place {
+impl RequestTarget {
     pub(crate) fn key(&self) -> Key {
         Key { namespace: self.namespace.clone(), name: self.name.clone() }
     }
@@ -107,105 +107,112 @@ impl Server {
     }
 
     /// Responds to a request: at once, if it isn't a watch.
-    pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Answer {
-        let answer = self.route(request).unwrap_or_else(|failure| Answer::failure(&failure));
-        let mut answer =
-            if answer.code < 300 { answer } else { answer.in_format(Media::of_failure(request.accept())) };
+    pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Response {
+        let response = self.route(request).unwrap_or_else(|failure| Response::failure(&failure));
+        let mut response = if response.code < 300 {
+            response
+        } else {
+            response.in_format(Media::of_failure(request.accept()))
+        };
         if request.method == Method::HEAD {
-            answer.body = Body::whole(Bytes::new());
+            response.body = Body::whole(Bytes::new());
         }
         if let Some(audit) = &self.audit {
-            audit(&audit::event(self, request, &answer).to_string());
+            audit(&audit::event(self, request, &response).to_string());
         }
-        answer
+        response
     }
 
-    fn route(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
+    fn route(self: &Arc<Self>, request: &Request) -> Result<Response, Failure> {
         if !has_valid_escapes(&request.path) {
-            return Ok(Answer::plain(400, "400 Bad Request"));
+            return Ok(Response::plain(400, "400 Bad Request"));
         }
         rbac::User::check_impersonation(request)?;
         rbac::check(self, request)?;
-        if let Some(answer) = discover::answer(self, request)? {
-            return Ok(answer);
+        if let Some(response) = discover::respond(self, request)? {
+            return Ok(response);
         }
-        let place = match self.place(&request.path) {
+        let target = match self.target(&request.path) {
             // Only the handlers of built-in resources respond with a status.
             Err(_) if !Registry::is_built_in(&request.path) => {
-                return Ok(Answer::plain(404, "404 page not found\n"));
+                return Ok(Response::plain(404, "404 page not found\n"));
             }
-            place => place?,
+            target => target?,
         };
-        let answer = self.at(request, &place).and_then(|answer| {
-            let is_done = answer.code < 300;
-            Ok(if is_done { answer.in_format(media(request, &place)?.format) } else { answer })
+        let response = self.at(request, &target).and_then(|response| {
+            let is_done = response.code < 300;
+            Ok(if is_done { response.in_format(media(request, &target)?.format) } else { response })
         });
-        let mut answer = answer.unwrap_or_else(|failure| Answer::failure(&failure));
+        let mut response = response.unwrap_or_else(|failure| Response::failure(&failure));
         // There is nothing to say of a subresource that isn't there.
-        if place.subresource.is_empty() || place.resource.subresource(&place.subresource).is_some() {
-            answer.warnings.extend(place.resource.deprecation());
+        if target.subresource.is_empty() || target.resource.subresource(&target.subresource).is_some() {
+            response.warnings.extend(target.resource.deprecation());
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    fn at(self: &Arc<Self>, request: &Request, place: &Place) -> Result<Answer, Failure> {
-        if request.method == Method::HEAD && !place.resource.is_custom() {
+    fn at(self: &Arc<Self>, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
+        if request.method == Method::HEAD && !target.resource.is_custom() {
             return Err(Failure::method_not_allowed());
         }
-        check_name(&place.name)?;
-        match (&request.method, place.name.is_empty(), place.subresource.as_str()) {
-            (_, _, subresource) if !subresource.is_empty() => self.at_subresource(request, place),
+        check_name(&target.name)?;
+        match (&request.method, target.name.is_empty(), target.subresource.as_str()) {
+            (_, _, subresource) if !subresource.is_empty() => self.at_subresource(request, target),
             (&Method::GET | &Method::HEAD, true, _) => {
                 let verb = if is_watch(&request.query) { "watch" } else { "list" };
-                allowed(place, verb)?;
-                read::collection(self, request, place)
+                allowed(target, verb)?;
+                read::collection(self, request, target)
             }
             (&Method::GET | &Method::HEAD, false, _) => {
-                allowed(place, "get")?;
-                read::one(self, request, place)
+                allowed(target, "get")?;
+                read::one(self, request, target)
             }
             (&Method::POST, true, _) => {
-                allowed(place, "create")?;
-                if place.resource.namespaced
-                    && !place.resource.is_custom()
+                allowed(target, "create")?;
+                if target.resource.namespaced
+                    && !target.resource.is_custom()
                     && !request.path.contains("/namespaces/")
                 {
                     return Err(Failure::method_not_allowed());
                 }
-                match rbac::review(self, request, place)? {
-                    Some(answer) => Ok(answer),
-                    None if place.resource.is("", "Binding") => write::bind(self, request, place),
-                    None => write::create(self, request, place),
+                match rbac::review(self, request, target)? {
+                    Some(response) => Ok(response),
+                    None if target.resource.is("", "Binding") => write::bind(self, request, target),
+                    None => write::create(self, request, target),
                 }
             }
             (&Method::PUT, false, _) => {
-                allowed(place, "update")?;
-                write::update(self, request, place)
+                allowed(target, "update")?;
+                write::update(self, request, target)
             }
             (&Method::PATCH, false, _) => {
-                allowed(place, "patch")?;
-                write::patch(self, request, place)
+                allowed(target, "patch")?;
+                write::patch(self, request, target)
             }
             (&Method::DELETE, false, _) => {
-                allowed(place, "delete")?;
-                write::delete(self, request, place)
+                allowed(target, "delete")?;
+                write::delete(self, request, target)
             }
             (&Method::DELETE, true, _) => {
-                allowed(place, "deletecollection")?;
-                write::delete_collection(self, request, place)
+                allowed(target, "deletecollection")?;
+                write::delete_collection(self, request, target)
             }
-            (&Method::PUT | &Method::PATCH, true, _) if place.resource.is_custom() => {
+            (&Method::PUT | &Method::PATCH, true, _) if target.resource.is_custom() => {
                 if request.method == Method::PATCH {
-                    write::check_patch_type(request, place)?;
+                    write::check_patch_type(request, target)?;
                 }
                 Err(Failure::bad_request("name must be provided"))
             }
-            _ if place.resource.is_custom() => Err(Failure::unsupported_method(&place.resource, "")),
+            _ if target.resource.is_custom() => Err(Failure::unsupported_method(&target.resource, "")),
             _ => Err(Failure::method_not_allowed()),
         }
     }
 
-    fn at_subresource(self: &Arc<Self>, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    fn at_subresource(
+        self: &Arc<Self>,
+        request: &Request,
+        target: &RequestTarget,
+    ) -> Result<Response, Failure> {
         let verb = match request.method {
             Method::GET | Method::HEAD => "get",
             Method::PUT => "update",
@@ -214,8 +221,8 @@ impl Server {
             Method::DELETE => "delete",
             _ => return Err(Failure::method_not_allowed()),
         };
-        let Some(subresource) = place.resource.subresource(&place.subresource) else {
-            let Place { resource, name, .. } = place;
+        let Some(subresource) = target.resource.subresource(&target.subresource) else {
+            let RequestTarget { resource, name, .. } = target;
             return Err(if resource.is_custom() {
                 Failure::not_found(resource, name)
             } else {
@@ -225,27 +232,28 @@ impl Server {
         if !subresource.verbs.iter().any(|own| own == verb) {
             return Err(Failure::method_not_allowed());
         }
-        match (place.subresource.as_str(), verb) {
+        match (target.subresource.as_str(), verb) {
             ("status" | "scale" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "get") => {
-                read::one(self, request, place)
+                read::one(self, request, target)
             }
             ("status" | "scale" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "update") => {
-                write::update(self, request, place)
+                write::update(self, request, target)
             }
             ("status" | "scale" | "ephemeralcontainers" | "resize" | "approval", "patch") => {
-                write::patch(self, request, place)
+                write::patch(self, request, target)
             }
-            ("eviction", "create") => write::evict(self, request, place),
-            ("binding", "create") => write::bind(self, request, place),
+            ("eviction", "create") => write::evict(self, request, target),
+            ("binding", "create") => write::bind(self, request, target),
             (name, _) => {
-                let message = format!("{name} of {} isn't played by this server", place.resource.qualified());
+                let message =
+                    format!("{name} of {} isn't implemented by this server", target.resource.qualified());
                 Err(Failure::new(501, "NotImplemented", message))
             }
         }
     }
 
     /// What a path names.
-    fn place(&self, path: &str) -> Result<Place, Failure> {
+    fn target(&self, path: &str) -> Result<RequestTarget, Failure> {
         let path = path.strip_prefix('/').unwrap_or_default();
         let parts: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
@@ -276,7 +284,7 @@ impl Server {
             return Err(Failure::no_such_path());
         }
         let unescaped = |text: &str| percent_decoded(text);
-        Ok(Place {
+        Ok(RequestTarget {
             resource: resource.clone(),
             namespace: unescaped(namespace),
             name: unescaped(name),
@@ -289,8 +297,8 @@ fn is_watch(query: &Query) -> bool {
     query.flag("watch").unwrap_or(false)
 }
 
-fn allowed(place: &Place, verb: &str) -> Result<(), Failure> {
-    if place.resource.allows(verb) { Ok(()) } else { Err(Failure::method_not_allowed()) }
+fn allowed(target: &RequestTarget, verb: &str) -> Result<(), Failure> {
+    if target.resource.allows(verb) { Ok(()) } else { Err(Failure::method_not_allowed()) }
 }
 
 /// A part of a path without its escapes. What isn't UTF-8 stays.
@@ -318,9 +326,9 @@ fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 /// In which form a request wants its response.
-pub(crate) fn media(request: &Request, place: &Place) -> Result<Media, Failure> {
-    let is_list = request.method == Method::GET && place.name.is_empty();
-    if !place.resource.is_custom() {
+pub(crate) fn media(request: &Request, target: &RequestTarget) -> Result<Media, Failure> {
+    let is_list = request.method == Method::GET && target.name.is_empty();
+    if !target.resource.is_custom() {
         let streams = if is_list { STREAMS.as_slice() } else { &[] };
         Media::check_routed(request.accept(), &[FORMATS.as_slice(), streams].concat())?;
     }

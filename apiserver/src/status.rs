@@ -162,7 +162,7 @@ impl Failure {
     }
 
     /// An error that upstream doesn't give a reason: it responds with 500 and the text alone.
-    pub(crate) fn unexplained(message: impl Into<String>) -> Self {
+    pub(crate) fn without_reason(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 

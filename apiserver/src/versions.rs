@@ -36,7 +36,7 @@ impl Resource {
         if custom.definition.versions.iter().any(|version| version.api_version == stored_version) {
             return Ok(());
         }
-        Err(Failure::unexplained(format!(
+        Err(Failure::without_reason(format!(
             "request to convert CR from an invalid group/version: {stored_version}"
         )))
     }
@@ -49,13 +49,13 @@ impl Resource {
     /// The version of a custom resource that its objects may have been written otherwise than by.
     fn schema_of_today(&self) -> Option<&custom::CustomVersion> {
         match &self.schema {
-            Schema::Custom(custom) if custom.is_read_anew => custom.version(),
+            Schema::Custom(custom) if custom.may_differ_from_stored => custom.version(),
             _ => None,
         }
     }
 
     /// Whether an object may be stored otherwise than it is shown.
-    pub(crate) fn is_read_anew(&self) -> bool {
+    pub(crate) fn may_differ_from_stored(&self) -> bool {
         self.is_converted() || self.schema_of_today().is_some()
     }
 
@@ -82,7 +82,7 @@ impl Resource {
 
     /// A record in this version, as a response shows it.
     pub(crate) fn shown_record<'r>(&self, record: &'r Record) -> Result<Cow<'r, Record>, ValueError> {
-        if !self.is_read_anew() {
+        if !self.may_differ_from_stored() {
             return Ok(Cow::Borrowed(record));
         }
         let arena = Arena::new();

@@ -31,7 +31,7 @@ use tokio_tungstenite::{
 use crate::{
     faults::{Cut, Flow},
     http::{Body, Streamed},
-    service::InProcess,
+    in_process::InProcess,
 };
 
 const VERSION: &str = "13";

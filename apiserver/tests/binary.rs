@@ -39,9 +39,9 @@ fn terminate(server: Child) -> Result<Output> {
 fn get(address: &str, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address)?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    Ok(response)
 }
 
 #[test]
@@ -153,9 +153,9 @@ fn more_connections_than_it_can_open_keep_no_processor_busy() -> Result<()> {
     std::thread::sleep(std::time::Duration::from_secs(1));
     let used = processor_time(server.id())? - before;
     drop(connections);
-    let answer = get(&address, "/readyz")?;
+    let response = get(&address, "/readyz")?;
     terminate(server)?;
     assert!(used < 30, "{used} hundredths of a second");
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     Ok(())
 }

@@ -303,8 +303,8 @@ async fn a_dry_run_responds_as_the_write_would_and_stores_nothing() {
     let server = server();
     let configs = configs(&server);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    let answered = configs.create(&dry, &config("a", "1")).await.unwrap();
-    assert!(answered.metadata.uid.is_some() && answered.metadata.resource_version.is_none());
+    let response = configs.create(&dry, &config("a", "1")).await.unwrap();
+    assert!(response.metadata.uid.is_some() && response.metadata.resource_version.is_none());
     assert!(configs.get_opt("a").await.unwrap().is_none());
 }
 
@@ -325,9 +325,9 @@ async fn the_same_is_served_over_http() {
     let request =
         "GET /api/v1/namespaces/default/configmaps/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer).await.unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let mut response = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut response).await.unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     assert_eq!(serde_json::from_str::<Value>(body).unwrap()["data"], json!({"key": "1"}));
 }

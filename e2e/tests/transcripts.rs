@@ -37,7 +37,7 @@ fn recorded() -> Vec<Step> {
         let text = fs::read_to_string(format!("merge/tests/transcripts/{file}.jsonl")).unwrap();
         steps.extend(text.lines().map(|line| {
             let line: Json = line.parse().unwrap();
-            let prediction = core.answer(&line.get("request").unwrap().to_string()).parse().unwrap();
+            let prediction = core.respond(&line.get("request").unwrap().to_string()).parse().unwrap();
             Step { line, prediction }
         }));
     }

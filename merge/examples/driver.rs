@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim();
         if !text.is_empty() {
-            writeln!(output, "{}", session.answer(text))?;
+            writeln!(output, "{}", session.respond(text))?;
         }
         line.clear();
         // A client that waits for this response before the next request gets it; a pipe full of requests is served in

@@ -25,7 +25,7 @@ fn the_core_responds_to_every_case_as_the_libraries_of_every_release_did() {
             let Some(request) = case.request(release) else { continue };
             asked += 1;
             let expected = case.response(release).unwrap_or("nothing yet: cargo merge-diff --record");
-            let actual = catch_unwind(AssertUnwindSafe(|| session.answer(&request))).unwrap_or_else(|_| {
+            let actual = catch_unwind(AssertUnwindSafe(|| session.respond(&request))).unwrap_or_else(|_| {
                 session = Session::checked();
                 "the core panicked".to_owned()
             });

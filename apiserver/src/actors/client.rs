@@ -70,21 +70,21 @@ impl Pass<'_> {
         content_type: &'static str,
         body: &Value,
     ) -> Result<Value, Refused> {
-        self.looks.asked.set(true);
+        self.inputs.asked.set(true);
         let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(self.looks.user_agent));
+        headers.insert(USER_AGENT, HeaderValue::from_static(self.inputs.user_agent));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         let body = body.to_string().into();
-        let answer = self.server.handle(&Request { method, path, query, headers, body });
-        let body = answer.body.as_whole().and_then(|body| serde_json::from_slice::<Value>(body).ok());
+        let response = self.server.handle(&Request { method, path, query, headers, body });
+        let body = response.body.as_whole().and_then(|body| serde_json::from_slice::<Value>(body).ok());
         let body = body.unwrap_or_default();
-        if answer.code < 300 {
+        if response.code < 300 {
             return Ok(body);
         }
         let causes = body.pointer("/details/causes").and_then(Value::as_array);
         let in_terminating =
             causes.is_some_and(|causes| causes.iter().any(|cause| cause["reason"] == "NamespaceTerminating"));
-        Err(Refused { code: answer.code, message: text(&body, "/message").to_owned(), in_terminating })
+        Err(Refused { code: response.code, message: text(&body, "/message").to_owned(), in_terminating })
     }
 
     fn path(&self, object: &Value, name: &str, subresource: &str) -> String {

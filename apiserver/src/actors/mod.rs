@@ -201,12 +201,12 @@ struct Pass<'p> {
     view: &'p mut View,
     settings: Settings,
     now: Instant,
-    looks: &'p mut Looks,
+    inputs: &'p mut Inputs,
 }
 
 /// What a controller went by the last time that it acted.
 #[derive(Default)]
-struct Looks {
+struct Inputs {
     user_agent: &'static str,
     /// The resources that it has listed, and when they had changed last.
     listed: BTreeMap<String, u64>,
@@ -216,9 +216,9 @@ struct Looks {
     wake: Option<Instant>,
 }
 
-impl Looks {
+impl Inputs {
     /// Whether there is nothing new for the controller.
-    fn are_current(&self, server: &Server, now: Instant) -> bool {
+    fn are_unchanged(&self, server: &Server, now: Instant) -> bool {
         !self.asked.get()
             && self.wake.is_none_or(|wake| wake > now)
             && self.listed.iter().all(|(resource, changed)| server.store.changed(resource) == *changed)
@@ -231,7 +231,7 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Pass<'_> {
     /// Requests another pass at a time, even without a change until then.
     fn wake_at(&mut self, at: Instant) {
-        self.looks.wake = Some(self.looks.wake.map_or(at, |wake| wake.min(at)));
+        self.inputs.wake = Some(self.inputs.wake.map_or(at, |wake| wake.min(at)));
     }
 
     /// Asks for another pass soon.
@@ -262,7 +262,7 @@ async fn run(
     mut controllers: Vec<Box<dyn Controller>>,
 ) {
     let mut view = View::default();
-    let mut looks: Vec<Looks> = controllers.iter().map(|_| Looks::default()).collect();
+    let mut inputs: Vec<Inputs> = controllers.iter().map(|_| Inputs::default()).collect();
     let (mut kinds, mut has_new_settings) = (None, false);
     loop {
         // Marked as seen before looking, so that nothing is missed in between.
@@ -274,21 +274,21 @@ async fn run(
         // A controller may go by any kind that there is.
         let registry = server.registry();
         let has_kinds = kinds.replace(registry.clone()).is_some_and(|kinds| Arc::ptr_eq(&kinds, &registry));
-        for (controller, looks) in controllers.iter_mut().zip(&mut looks) {
-            if has_kinds && !has_new_settings && looks.are_current(&server, now) {
+        for (controller, inputs) in controllers.iter_mut().zip(&mut inputs) {
+            if has_kinds && !has_new_settings && inputs.are_unchanged(&server, now) {
                 continue;
             }
-            *looks = Looks { user_agent: controller.user_agent(), ..Looks::default() };
+            *inputs = Inputs { user_agent: controller.user_agent(), ..Inputs::default() };
             controller.act(&mut Pass {
                 server: &server,
                 view: &mut view,
                 settings: current.clone(),
                 now,
-                looks,
+                inputs,
             });
         }
         has_new_settings = false;
-        let wake = looks.iter().filter_map(|looks| looks.wake).min();
+        let wake = inputs.iter().filter_map(|inputs| inputs.wake).min();
         drop(server);
         // Clients have their turn, even while there is more to do.
         tokio::task::yield_now().await;

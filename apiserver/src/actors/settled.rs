@@ -37,7 +37,7 @@ impl Settled {
     }
 
     /// Sees to an object, unless it and what belongs to it are as they were the last time, and it isn't time yet.
-    pub(super) fn see_to(
+    pub(super) fn reconcile(
         &mut self,
         pass: &mut Pass<'_>,
         object: &Object,
@@ -54,9 +54,9 @@ impl Settled {
         let until = if let Some(known) = self.0.get(uid).filter(is_settled) {
             known.until
         } else {
-            let wake = pass.looks.wake.take();
+            let wake = pass.inputs.wake.take();
             act(pass);
-            let until = std::mem::replace(&mut pass.looks.wake, wake);
+            let until = std::mem::replace(&mut pass.inputs.wake, wake);
             self.0.insert(uid.to_owned(), Known { of, until });
             until
         };

@@ -44,7 +44,7 @@ impl Controller for StatefulSets {
             let revisions: Vec<_> =
                 revisions.iter().filter(|of| is_controlled_by(of, set)).cloned().collect();
             let own = [pods.as_slice(), &claims, &revisions].concat();
-            self.settled.see_to(pass, set, &own, |pass| {
+            self.settled.reconcile(pass, set, &own, |pass| {
                 let pods = claim(pass, set, pods);
                 let of = Sync { pass, set, claims: &claims, ready_since: &self.ready_since };
                 if of.run(pods, revisions).is_err() {

@@ -70,7 +70,7 @@ impl Pass<'_> {
     /// All objects of a resource, in the version that they are stored in.
     pub(super) fn all(&mut self, resource: &Resource) -> Vec<Object> {
         let changed = self.server.store.changed(&resource.storage);
-        self.looks.listed.entry(resource.storage.clone()).or_insert(changed);
+        self.inputs.listed.entry(resource.storage.clone()).or_insert(changed);
         self.view.collection(self.server, resource).objects.values().cloned().collect()
     }
 

@@ -23,7 +23,7 @@ fn definition() -> Definition {
     }}))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "that's what a reader of metadata looks like")]
+#[expect(clippy::unnecessary_wraps, reason = "that's what a reader of metadata inputs like")]
 fn known(metadata: Value<'_>) -> Result<(Value<'_>, Vec<String>), String> {
     Ok((metadata, Vec::new()))
 }

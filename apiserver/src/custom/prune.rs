@@ -11,8 +11,8 @@ pub(super) const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Removes all fields of an object that its schema doesn't name, and returns their paths.
 pub(super) fn prune<'a>(arena: &'a Arena, schema: &Schema, object: Value<'a>) -> (Value<'a>, Vec<String>) {
     let mut pruner = Pruner { arena, unknown: Vec::new() };
-    let place = Place { schema: Some(schema), is_object: true, preserves: schema.preserves() };
-    let kept = pruner.value(object, place, "");
+    let known = SchemaAt { schema: Some(schema), is_object: true, preserves: schema.preserves() };
+    let kept = pruner.value(object, known, "");
     pruner.unknown.sort();
     (kept, pruner.unknown)
 }
@@ -78,14 +78,14 @@ struct Pruner<'a> {
 
 /// What is known of a value. Without a schema, nothing below it is.
 #[derive(Clone, Copy)]
-struct Place<'s> {
+struct SchemaAt<'s> {
     schema: Option<&'s Schema>,
     /// Whether it is a whole object, at the root or embedded.
     is_object: bool,
     preserves: bool,
 }
 
-impl<'s> Place<'s> {
+impl<'s> SchemaAt<'s> {
     fn of(schema: Option<&'s Schema>) -> Self {
         let is = |holds: fn(&Schema) -> bool| schema.is_some_and(holds);
         Self { schema, is_object: is(|schema| schema.embedded), preserves: is(Schema::preserves) }
@@ -108,33 +108,33 @@ impl<'s> Place<'s> {
         match (items, self.preserves) {
             (None, true) => None,
             (items, preserves) => {
-                let place = Self::of(items);
-                Some(Self { preserves: preserves || place.preserves, ..place })
+                let known = Self::of(items);
+                Some(Self { preserves: preserves || known.preserves, ..known })
             }
         }
     }
 }
 
 impl<'a> Pruner<'a> {
-    fn value(&mut self, value: Value<'a>, place: Place<'_>, path: &str) -> Value<'a> {
+    fn value(&mut self, value: Value<'a>, known: SchemaAt<'_>, path: &str) -> Value<'a> {
         match value {
             Value::Map(map) => {
                 let mut kept = Vec::with_capacity(map.len());
                 for (name, value) in map.members() {
-                    if place.is_object && OBJECT_FIELDS.contains(name) {
+                    if known.is_object && OBJECT_FIELDS.contains(name) {
                         kept.push((*name, *value));
                         continue;
                     }
                     let below = if path.is_empty() { (*name).to_owned() } else { format!("{path}.{name}") };
-                    match place.member(name) {
+                    match known.member(name) {
                         Some(known) => kept.push((*name, self.value(*value, known, &below))),
-                        None if place.preserves => kept.push((*name, *value)),
+                        None if known.preserves => kept.push((*name, *value)),
                         None => self.unknown.push(below),
                     }
                 }
                 Value::Map(Map::new(self.arena, kept))
             }
-            Value::List(items) => match place.items() {
+            Value::List(items) => match known.items() {
                 Some(known) => {
                     let pruned: Vec<_> = (items.iter().enumerate())
                         .map(|(index, item)| self.value(*item, known, &format!("{path}[{index}]")))

@@ -47,7 +47,7 @@ pub(crate) struct Schema {
     pub(super) map_type: Option<String>,
     pub(super) rules: Vec<ValidationRule>,
     /// Members that matter only to whether the definition is valid.
-    pub(super) said: Vec<&'static str>,
+    pub(super) unsupported: Vec<&'static str>,
 }
 
 /// The end of a range of numbers.
@@ -72,7 +72,7 @@ pub(super) enum Additional {
 }
 
 /// Members that are never carried out: a definition with one of these isn't valid, or they are prose.
-const SAID: [&str; 9] = [
+const UNSUPPORTED: [&str; 9] = [
     "id",
     "additionalItems",
     "patternProperties",
@@ -101,9 +101,9 @@ impl Schema {
             let all = json[name].as_array().into_iter().flatten();
             all.filter_map(Json::as_str).map(str::to_owned).collect()
         };
-        let mut said: Vec<_> = SAID.into_iter().filter(|name| says(&json[*name])).collect();
+        let mut unsupported: Vec<_> = UNSUPPORTED.into_iter().filter(|name| is_set(&json[*name])).collect();
         if json["items"].as_array().is_some_and(|items| !items.is_empty()) {
-            said.push("items");
+            unsupported.push("items");
         }
         Self {
             type_name: text("type"),
@@ -145,7 +145,7 @@ impl Schema {
                 .flatten()
                 .map(ValidationRule::read)
                 .collect(),
-            said,
+            unsupported,
         }
     }
 
@@ -211,10 +211,10 @@ impl Schema {
     }
 }
 
-fn says(value: &Json) -> bool {
+fn is_set(value: &Json) -> bool {
     match value {
         Json::Null => false,
-        Json::Bool(said) => *said,
+        Json::Bool(set) => *set,
         Json::String(text) => !text.is_empty(),
         Json::Array(items) => !items.is_empty(),
         Json::Number(_) | Json::Object(_) => true,

@@ -12,7 +12,7 @@ pub(crate) use self::{
 use baton_merge::yaml;
 use bytes::Bytes;
 use http::{
-    HeaderValue, Method, Response, StatusCode,
+    HeaderValue, Method, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
 };
 use serde_json::Value;
@@ -60,7 +60,7 @@ impl Request {
 pub(crate) struct Streamed;
 
 /// The response to a request, before it becomes one of HTTP.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) code: u16,
     pub(crate) body: Body,
     /// Empty where there is no body.
@@ -69,7 +69,7 @@ pub(crate) struct Answer {
     pub(crate) headers: Vec<(HeaderName, String)>,
 }
 
-impl Answer {
+impl Response {
     /// JSON that is text already.
     pub(crate) fn text(code: u16, json: String) -> Self {
         Self {
@@ -94,11 +94,11 @@ impl Answer {
     }
 
     pub(crate) fn failure(failure: &Failure) -> Self {
-        let mut answer = Self::json(failure.code, &failure.to_json());
+        let mut response = Self::json(failure.code, &failure.to_json());
         if let Some(seconds) = failure.retry_after {
-            answer.headers.push((RETRY_AFTER, seconds.to_string()));
+            response.headers.push((RETRY_AFTER, seconds.to_string()));
         }
-        answer
+        response
     }
 
     /// As it is for a client that wants this format, where it is JSON.
@@ -113,9 +113,9 @@ impl Answer {
         }
     }
 
-    pub(crate) fn into_response(self) -> Response<Body> {
+    pub(crate) fn into_response(self) -> http::Response<Body> {
         let is_streamed = self.body.as_whole().is_none();
-        let mut response = Response::new(self.body);
+        let mut response = http::Response::new(self.body);
         if is_streamed {
             response.extensions_mut().insert(Streamed);
         }

@@ -4,8 +4,8 @@ use baton_merge::value::Value;
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors},
     format,
-    node::{Errors, Node},
     pod::check_resource_list_name,
     quantity::Quantity,
 };
@@ -75,7 +75,7 @@ enum Group {
     Any,
 }
 
-fn check_reference(reference: &Node<'_>, group: Group, errors: &mut Errors) {
+fn check_reference(reference: &Cursor<'_>, group: Group, errors: &mut Errors) {
     for name in ["kind", "name"] {
         reference.child(name).check_required(errors, format::path_segment);
     }
@@ -93,11 +93,11 @@ fn check_reference(reference: &Node<'_>, group: Group, errors: &mut Errors) {
     }
 }
 
-fn check_metrics(metrics: &Node<'_>, min: &Node<'_>, errors: &mut Errors) {
+fn check_metrics(metrics: &Cursor<'_>, min: &Cursor<'_>, errors: &mut Errors) {
     for metric in metrics.items() {
         check_metric(&metric, errors);
     }
-    let is_outside = |metric: Node<'_>| matches!(metric.text_of("type"), "Object" | "External");
+    let is_outside = |metric: Cursor<'_>| matches!(metric.text_of("type"), "Object" | "External");
     if min.is_set() && min.int() == 0 && !metrics.items().any(is_outside) {
         let detail =
             "must specify at least one Object or External metric to support scaling to zero replicas";
@@ -105,7 +105,7 @@ fn check_metrics(metrics: &Node<'_>, min: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_metric(metric: &Node<'_>, errors: &mut Errors) {
+fn check_metric(metric: &Cursor<'_>, errors: &mut Errors) {
     let kind = metric.child("type");
     if kind.text().is_empty() {
         errors.push(kind.required("must specify a metric source type"));
@@ -134,7 +134,7 @@ fn check_metric(metric: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_source(name: &str, source: &Node<'_>, errors: &mut Errors) {
+fn check_source(name: &str, source: &Cursor<'_>, errors: &mut Errors) {
     let target = source.child("target");
     let (value, average) = (target.child("value"), target.child("averageValue"));
     if name == "object" {
@@ -165,7 +165,7 @@ fn check_source(name: &str, source: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_resource_source(name: &str, source: &Node<'_>, target: &Node<'_>, errors: &mut Errors) {
+fn check_resource_source(name: &str, source: &Cursor<'_>, target: &Cursor<'_>, errors: &mut Errors) {
     let resource = source.child("name");
     if resource.text().is_empty() {
         errors.push(resource.required("must specify a resource name"));
@@ -195,7 +195,7 @@ fn check_resource_source(name: &str, source: &Node<'_>, target: &Node<'_>, error
     }
 }
 
-fn check_target(target: &Node<'_>, errors: &mut Errors) {
+fn check_target(target: &Cursor<'_>, errors: &mut Errors) {
     let kind = target.child("type");
     if kind.text().is_empty() {
         errors.push(kind.required("must specify a metric target type"));
@@ -214,7 +214,7 @@ fn check_target(target: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_scaling_rules(rules: &Node<'_>, errors: &mut Errors) {
+fn check_scaling_rules(rules: &Cursor<'_>, errors: &mut Errors) {
     let window = rules.child("stabilizationWindowSeconds");
     if window.int() < 0 {
         errors.push(window.invalid_int("must be greater than or equal to zero"));

@@ -1,9 +1,9 @@
 //! The check of one object: what its kind's rules read and where they put what they find.
 
 use super::{
+    cursor::{Cursor, Errors},
     metadata,
-    node::{Errors, Node},
-    table::Kind,
+    strategies::Kind,
 };
 
 /// An object that is checked, with the one that it replaces.
@@ -11,29 +11,29 @@ pub(super) struct Check<'a> {
     /// What there is to know of its kind.
     pub(super) kind: &'static Kind,
     /// The object.
-    pub(super) new: Node<'a>,
+    pub(super) new: Cursor<'a>,
     /// The stored object, where it is an update.
-    pub(super) old: Option<Node<'a>>,
+    pub(super) old: Option<Cursor<'a>>,
     /// What has been found so far.
     pub(super) errors: Errors,
 }
 
 impl<'a> Check<'a> {
     /// The spec of the object.
-    pub(super) fn spec(&self) -> Node<'a> {
+    pub(super) fn spec(&self) -> Cursor<'a> {
         self.new.child("spec")
     }
 
     /// The status of the object.
-    pub(super) fn status(&self) -> Node<'a> {
+    pub(super) fn status(&self) -> Cursor<'a> {
         self.new.child("status")
     }
 
     /// A field of the stored object, without a value where there is none.
-    pub(super) fn old_at(&self, names: &[&str]) -> Node<'a> {
+    pub(super) fn old_at(&self, names: &[&str]) -> Cursor<'a> {
         match &self.old {
             Some(old) => old.at(names),
-            None => Node { value: None, path: self.new.at(names).path },
+            None => Cursor { value: None, path: self.new.at(names).path },
         }
     }
 

@@ -6,9 +6,8 @@ use serde_json::from_slice;
 use super::{
     apps,
     check::Check,
-    format, ip, metadata,
-    node::{Errors, Node, same},
-    pod,
+    cursor::{Cursor, Errors, same},
+    format, ip, metadata, pod,
 };
 use crate::field::{FieldError, FieldPath};
 
@@ -17,7 +16,7 @@ const DATA_LENGTH: usize = 1 << 20;
 
 const IMMUTABLE_DATA: &str = "field is immutable when `immutable` is set";
 
-fn decoded(value: &Node<'_>) -> Vec<u8> {
+fn decoded(value: &Cursor<'_>) -> Vec<u8> {
     BASE64_STANDARD.decode(value.text()).unwrap_or_default()
 }
 
@@ -61,7 +60,7 @@ pub(super) fn config_map(check: &mut Check<'_>) {
     }
 }
 
-fn check_key(key: &str, place: &Node<'_>, errors: &mut Errors) {
+fn check_key(key: &str, place: &Cursor<'_>, errors: &mut Errors) {
     let problems = format::config_map_key(key);
     errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&place.path, key, problem)));
 }
@@ -70,7 +69,7 @@ fn check_key(key: &str, place: &Node<'_>, errors: &mut Errors) {
 pub(super) fn secret(check: &mut Check<'_>) {
     check.metadata_update();
     if check.old.is_some() && check.new.text_of("type") != check.old_at(&["type"]).text() {
-        check.errors.push(check.new.child("type").invalid_text(super::node::IMMUTABLE));
+        check.errors.push(check.new.child("type").invalid_text(super::cursor::IMMUTABLE));
     }
     check_immutable_data(check, &["data"]);
     check.metadata();
@@ -86,7 +85,7 @@ pub(super) fn secret(check: &mut Check<'_>) {
     check_secret_type(&check.new.clone(), &data, &mut check.errors);
 }
 
-fn check_secret_type(secret: &Node<'_>, data: &Node<'_>, errors: &mut Errors) {
+fn check_secret_type(secret: &Cursor<'_>, data: &Cursor<'_>, errors: &mut Errors) {
     let entry = |key: &str| data.at_key(key);
     let mut need = |keys: &[&str]| {
         for key in keys.iter().map(|key| entry(key)).filter(|entry| !entry.is_set()) {
@@ -112,7 +111,7 @@ fn check_secret_type(secret: &Node<'_>, data: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_docker_config(config: &Node<'_>, errors: &mut Errors) {
+fn check_docker_config(config: &Cursor<'_>, errors: &mut Errors) {
     if !config.is_set() {
         errors.push(config.required(""));
         return;
@@ -163,7 +162,7 @@ pub(super) fn namespace(check: &mut Check<'_>) {
 }
 
 /// What the admission plugin for the security of pods says of a namespace's labels.
-fn check_pod_security(labels: &Node<'_>, errors: &mut Errors) {
+fn check_pod_security(labels: &Cursor<'_>, errors: &mut Errors) {
     for mode in ["enforce", "audit", "warn"] {
         let level = labels.at_key(&format!("pod-security.kubernetes.io/{mode}"));
         if level.is_set() && !["privileged", "baseline", "restricted"].contains(&level.text()) {
@@ -178,7 +177,7 @@ fn check_pod_security(labels: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_finalizer(finalizer: &Node<'_>, errors: &mut Errors) {
+fn check_finalizer(finalizer: &Cursor<'_>, errors: &mut Errors) {
     finalizer.check(errors, format::qualified_name);
     metadata::check_kube_finalizer(finalizer, errors);
 }
@@ -235,7 +234,7 @@ pub(super) fn endpoints(check: &mut Check<'_>) {
     }
 }
 
-fn check_endpoint_port(port: &Node<'_>, needs_name: bool, errors: &mut Errors) {
+fn check_endpoint_port(port: &Cursor<'_>, needs_name: bool, errors: &mut Errors) {
     let name = port.child("name");
     if !name.text().is_empty() {
         name.check(errors, format::dns_label);

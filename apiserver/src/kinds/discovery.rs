@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors, same},
     format, ip,
     metadata::check_labels,
-    node::{Errors, Node, same},
 };
 use crate::field::FieldError;
 
@@ -34,7 +34,7 @@ pub(super) fn endpoint_slice(check: &mut Check<'_>) {
     check.immutable(&["addressType"]);
 }
 
-fn check_ports(ports: &Node<'_>, errors: &mut Errors) {
+fn check_ports(ports: &Cursor<'_>, errors: &mut Errors) {
     if ports.len() > PORTS {
         errors.push(FieldError::too_many(&ports.path, ports.len(), PORTS));
         return;
@@ -61,7 +61,7 @@ fn check_ports(ports: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_endpoint(endpoint: &Node<'_>, kind: &str, errors: &mut Errors) {
+fn check_endpoint(endpoint: &Cursor<'_>, kind: &str, errors: &mut Errors) {
     let addresses = endpoint.child("addresses");
     if addresses.len() == 0 {
         errors.push(addresses.required("must contain at least 1 address"));
@@ -102,7 +102,7 @@ fn check_endpoint(endpoint: &Node<'_>, kind: &str, errors: &mut Errors) {
     }
 }
 
-fn check_address(address: &Node<'_>, addresses: &Node<'_>, kind: &str, errors: &mut Errors) {
+fn check_address(address: &Cursor<'_>, addresses: &Cursor<'_>, kind: &str, errors: &mut Errors) {
     let before = errors.len();
     match kind {
         "IPv4" => ip::check_address(address, errors, &[]),
@@ -121,7 +121,7 @@ fn check_address(address: &Node<'_>, addresses: &Node<'_>, kind: &str, errors: &
     ip::check_endpoint(address, errors);
 }
 
-fn check_domain(address: &Node<'_>, errors: &mut Errors) {
+fn check_domain(address: &Cursor<'_>, errors: &mut Errors) {
     let name = address.text().strip_suffix('.').unwrap_or(address.text());
     let invalid = |text: &str, detail: &str| FieldError::invalid_text(&address.path, text, detail);
     let problems = format::dns_subdomain(name);

@@ -4,9 +4,9 @@ use baton_merge::value::Value;
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors, IMMUTABLE, same},
     format,
     go_json::{GoField, GoType, go_json},
-    node::{Errors, IMMUTABLE, Node, same},
 };
 use crate::field::{FieldError, FieldPath};
 
@@ -64,11 +64,11 @@ pub(super) fn event(check: &mut Check<'_>) {
     }
 }
 
-fn has_time(event: &Node<'_>, name: &str) -> bool {
+fn has_time(event: &Cursor<'_>, name: &str) -> bool {
     event.get(name).is_some_and(|time| !time.is_null())
 }
 
-fn check_series(event: &Node<'_>, errors: &mut Errors) {
+fn check_series(event: &Cursor<'_>, errors: &mut Errors) {
     let series = event.child("series");
     if !series.is_set() {
         return;
@@ -119,7 +119,7 @@ fn check_event_update(check: &mut Check<'_>) {
 }
 
 /// What holds however the event is written, but for the name of the controller that reports it.
-fn check_fields(event: &Node<'_>, controller: &str, errors: &mut Errors) {
+fn check_fields(event: &Cursor<'_>, controller: &str, errors: &mut Errors) {
     let namespace = event.at(&["metadata", "namespace"]).text();
     let of_object = event.at(&["involvedObject", "namespace"]);
     let is_new_style = has_time(event, "eventTime");
@@ -151,6 +151,6 @@ fn check_fields(event: &Node<'_>, controller: &str, errors: &mut Errors) {
         }
         check_length("message", MESSAGE_LENGTH, false);
     }
-    let place = Node { value: Some(Value::String(namespace)), path: FieldPath::new("namespace") };
+    let place = Cursor { value: Some(Value::String(namespace)), path: FieldPath::new("namespace") };
     place.check(errors, format::dns_subdomain);
 }

@@ -1,6 +1,6 @@
 //! The forms that texts have: names, labels, ports, paths. Each rule returns what is wrong with a text.
 
-use super::node::TextRule;
+use super::cursor::TextRule;
 
 /// The form that a text must have, with the server's messages.
 struct Form {

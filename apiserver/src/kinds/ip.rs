@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::node::{Errors, Node};
+use super::cursor::{Cursor, Errors};
 
 /// An address, also with leading zeros in its numbers as they used to be allowed.
 pub(super) fn parse_sloppy(text: &str) -> Option<IpAddr> {
@@ -58,7 +58,7 @@ pub(super) fn is_mapped(address: IpAddr) -> bool {
 }
 
 /// The address that the field has to hold; `known` ones were there before, and may stay in any form.
-pub(super) fn check_address(node: &Node<'_>, errors: &mut Errors, known: &[&str]) {
+pub(super) fn check_address(node: &Cursor<'_>, errors: &mut Errors, known: &[&str]) {
     let text = node.text();
     if known.contains(&text) {
         return;
@@ -76,7 +76,7 @@ pub(super) fn check_address(node: &Node<'_>, errors: &mut Errors, known: &[&str]
 }
 
 /// The address that the field has to hold, in its one canonical form.
-pub(super) fn check_canonical_address(node: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_canonical_address(node: &Cursor<'_>, errors: &mut Errors) {
     let before = errors.len();
     check_address(node, errors, &[]);
     if let (true, Some(address)) = (errors.len() == before, parse_sloppy(node.text()))
@@ -87,7 +87,7 @@ pub(super) fn check_canonical_address(node: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The range that the field has to hold; `known` ones were there before, and may stay in any form.
-pub(super) fn check_range(node: &Node<'_>, errors: &mut Errors, known: &[&str]) {
+pub(super) fn check_range(node: &Cursor<'_>, errors: &mut Errors, known: &[&str]) {
     let text = node.text();
     if known.contains(&text) {
         return;
@@ -109,7 +109,7 @@ pub(super) fn check_range(node: &Node<'_>, errors: &mut Errors, known: &[&str]) 
 }
 
 /// The address has to be one that others can reach.
-pub(super) fn check_endpoint(node: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_endpoint(node: &Cursor<'_>, errors: &mut Errors) {
     let Some(address) = parse_sloppy(node.text()) else {
         errors.push(node.invalid_text("must be a valid IP address"));
         return;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use baton_merge::{Arena, value::Value};
 
 use super::{
+    cursor::{Cursor, Errors, IMMUTABLE},
     format::{self, NameRule},
-    node::{Errors, IMMUTABLE, Node},
 };
 use crate::field::{FieldError, FieldPath};
 
@@ -33,7 +33,7 @@ pub(crate) fn validate_embedded(metadata: Value<'_>, path: &FieldPath) -> Vec<Fi
         if is_unnamed { metadata.with(&arena, &["name"], Some(Value::String("unnamed"))) } else { metadata };
     let namespaced =
         metadata.get("namespace").and_then(|name| name.as_str()).is_some_and(|name| !name.is_empty());
-    check(&Node::root(named).shown_at(path.clone()), &mut errors, NameRule::PathSegment, namespaced);
+    check(&Cursor::root(named).shown_at(path.clone()), &mut errors, NameRule::PathSegment, namespaced);
     errors
 }
 
@@ -46,11 +46,11 @@ pub(crate) fn validate_metadata(
     namespaced: bool,
 ) -> Vec<FieldError> {
     let mut errors = Errors::new();
-    let new = Node::root(new).child("metadata");
+    let new = Cursor::root(new).child("metadata");
     match old {
         None => check(&new, &mut errors, name_rule, namespaced),
         Some(old) => {
-            let old = Node::root(old).child("metadata");
+            let old = Cursor::root(old).child("metadata");
             check_common_update(&new, &old, &mut errors, namespaced);
             check_update(&new, &old, &mut errors);
         }
@@ -59,13 +59,13 @@ pub(crate) fn validate_metadata(
 }
 
 /// The rules for all updates, of any kind.
-pub(super) fn check_common_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors, namespaced: bool) {
+pub(super) fn check_common_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors, namespaced: bool) {
     check(new, errors, NameRule::PathSegment, namespaced);
     check_update(new, old, errors);
 }
 
 /// The rules for the metadata of an object by itself.
-pub(super) fn check(meta: &Node<'_>, errors: &mut Errors, rule: NameRule, namespaced: bool) {
+pub(super) fn check(meta: &Cursor<'_>, errors: &mut Errors, rule: NameRule, namespaced: bool) {
     let prefix = meta.child("generateName");
     if !prefix.text().is_empty() {
         let problems = rule.problems_of_prefix(prefix.text());
@@ -92,7 +92,7 @@ pub(super) fn check(meta: &Node<'_>, errors: &mut Errors, rule: NameRule, namesp
 }
 
 /// The rules for how metadata may change.
-pub(super) fn check_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     if old.has("deletionTimestamp") {
         check_no_new_finalizers(&new.child("finalizers"), &old.child("finalizers"), errors);
     }
@@ -120,14 +120,14 @@ pub(super) fn check_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) 
 }
 
 /// A finalizer of a built-in kind's object has a prefix, or is one of Kubernetes' own.
-pub(super) fn check_kube_finalizers(meta: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_kube_finalizers(meta: &Cursor<'_>, errors: &mut Errors) {
     for finalizer in meta.child("finalizers").items() {
         check_kube_finalizer(&finalizer, errors);
     }
 }
 
 /// As [`check_kube_finalizers`], for one.
-pub(super) fn check_kube_finalizer(finalizer: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_kube_finalizer(finalizer: &Cursor<'_>, errors: &mut Errors) {
     if !finalizer.text().contains('/') && !STANDARD_FINALIZERS.contains(&finalizer.text()) {
         let problem = "name is neither a standard finalizer name nor is it fully qualified";
         errors.push(finalizer.invalid_text(problem));
@@ -135,7 +135,7 @@ pub(super) fn check_kube_finalizer(finalizer: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for labels, wherever they are.
-pub(super) fn check_labels(labels: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_labels(labels: &Cursor<'_>, errors: &mut Errors) {
     for (key, value) in labels.members() {
         check_label_key(&labels.shown_at(labels.path.clone()), key, errors);
         value.shown_at(labels.path.clone()).check(errors, format::label_value);
@@ -143,13 +143,13 @@ pub(super) fn check_labels(labels: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The key of a label, shown at the place of the node.
-pub(super) fn check_label_key(node: &Node<'_>, key: &str, errors: &mut Errors) {
+pub(super) fn check_label_key(node: &Cursor<'_>, key: &str, errors: &mut Errors) {
     let problems = format::qualified_name(key);
     errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&node.path, key, problem)));
 }
 
 /// The rules for annotations, wherever they are.
-pub(super) fn check_annotations(annotations: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_annotations(annotations: &Cursor<'_>, errors: &mut Errors) {
     let mut total = 0;
     for (key, value) in annotations.members() {
         let problems = format::qualified_name(&key.to_lowercase());
@@ -162,7 +162,7 @@ pub(super) fn check_annotations(annotations: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_owners(owners: &Node<'_>, errors: &mut Errors) {
+fn check_owners(owners: &Cursor<'_>, errors: &mut Errors) {
     let mut controller: Option<String> = None;
     for owner in owners.items() {
         check_owner(&owner.shown_at(owners.path.clone()), errors);
@@ -182,7 +182,7 @@ fn check_owners(owners: &Node<'_>, errors: &mut Errors) {
 }
 
 /// An owner as the server shows it: in the order of the type's fields, which isn't that of their names.
-fn owner_json(owner: &Node<'_>) -> String {
+fn owner_json(owner: &Cursor<'_>) -> String {
     let member = |name: &str| crate::field::shown(owner.get(name).unwrap_or(Value::String("")));
     let mut text = format!(
         "{{\"apiVersion\":{},\"kind\":{},\"name\":{},\"uid\":{}",
@@ -199,7 +199,7 @@ fn owner_json(owner: &Node<'_>) -> String {
     text + "}"
 }
 
-fn check_owner(owner: &Node<'_>, errors: &mut Errors) {
+fn check_owner(owner: &Cursor<'_>, errors: &mut Errors) {
     let api_version = owner.child("apiVersion");
     let (group, version) = api_version.text().split_once('/').unwrap_or(("", api_version.text()));
     if version.is_empty() || version.contains('/') {
@@ -217,7 +217,7 @@ fn check_owner(owner: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_finalizers(finalizers: &Node<'_>, errors: &mut Errors) {
+fn check_finalizers(finalizers: &Cursor<'_>, errors: &mut Errors) {
     for finalizer in finalizers.items() {
         finalizer.shown_at(finalizers.path.clone()).check(errors, format::qualified_name);
     }
@@ -227,7 +227,7 @@ fn check_finalizers(finalizers: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_no_new_finalizers(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+fn check_no_new_finalizers(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     let known: BTreeSet<_> = old.texts().collect();
     let added: BTreeSet<_> = new.texts().filter(|finalizer| !known.contains(finalizer)).collect();
     if !added.is_empty() {
@@ -239,7 +239,7 @@ fn check_no_new_finalizers(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) 
     }
 }
 
-fn check_managed_fields(entries: &Node<'_>, errors: &mut Errors) {
+fn check_managed_fields(entries: &Cursor<'_>, errors: &mut Errors) {
     for entry in entries.items() {
         let operation = entry.child("operation");
         if !matches!(operation.text(), "Apply" | "Update") {

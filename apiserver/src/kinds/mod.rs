@@ -9,6 +9,7 @@ mod batch;
 mod check;
 pub(crate) mod convert;
 mod core;
+mod cursor;
 mod default;
 mod discovery;
 mod edit;
@@ -18,7 +19,6 @@ mod go_json;
 mod ip;
 mod metadata;
 mod networking;
-mod node;
 mod nodes;
 mod pod;
 mod policy;
@@ -29,7 +29,7 @@ mod rbac;
 mod selector;
 mod service;
 mod storage;
-mod table;
+mod strategies;
 #[cfg(test)]
 mod tests;
 mod warnings;
@@ -39,9 +39,9 @@ use baton_merge::value::Value;
 
 use self::{
     check::Check,
+    cursor::{Cursor, Errors},
     default::TEMPLATE_GENERATION,
-    node::{Errors, Node},
-    table::{KINDS, Kind},
+    strategies::{KINDS, Kind},
 };
 #[allow(unused_imports)]
 pub(crate) use self::{
@@ -70,14 +70,14 @@ pub(crate) fn plain_metadata(mut metadata: serde_json::Value) -> serde_json::Val
 }
 
 /// Whether the defaults and the rules of a kind are all here.
-pub(crate) fn is_played(gvk: &GroupVersionKind) -> bool {
+pub(crate) fn is_implemented(gvk: &GroupVersionKind) -> bool {
     kind_of(gvk).is_some()
 }
 
 /// What is wrong with what a Service says of its addresses, before it gets any.
 pub(crate) fn validate_addresses(service: Value<'_>, is_new: bool) -> Vec<FieldError> {
     let mut errors = Errors::new();
-    service::check_allocated(&Node::root(service).child("spec"), is_new, &mut errors);
+    service::check_allocated(&Cursor::root(service).child("spec"), is_new, &mut errors);
     errors
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn validate(
         let namespaced = new.at(&["metadata", "namespace"]).is_some();
         return validate_metadata(new, old, NameRule::PathSegment, namespaced);
     };
-    let mut check = Check { kind, new: Node::root(new), old: old.map(Node::root), errors: Errors::new() };
+    let mut check = Check { kind, new: Cursor::root(new), old: old.map(Cursor::root), errors: Errors::new() };
     let rule =
         kind.subresources.iter().find(|(name, _)| *name == subresource).map_or(kind.rule, |(_, rule)| *rule);
     let meta = check.new.child("metadata");

@@ -4,9 +4,8 @@ use baton_merge::value::Value;
 
 use super::{
     check::Check,
-    format, ip,
-    node::{Errors, Node},
-    selector,
+    cursor::{Cursor, Errors},
+    format, ip, selector,
     service::check_ingress_points,
 };
 use crate::field::FieldError;
@@ -47,7 +46,7 @@ pub(super) fn network_policy(check: &mut Check<'_>) {
 }
 
 /// All ranges of addresses in a policy, which may stay in any form.
-fn blocks<'a>(spec: &Node<'a>) -> Vec<&'a str> {
+fn blocks<'a>(spec: &Cursor<'a>) -> Vec<&'a str> {
     let mut known = vec![];
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         for rule in spec.child(direction).items() {
@@ -60,7 +59,7 @@ fn blocks<'a>(spec: &Node<'a>) -> Vec<&'a str> {
     known
 }
 
-fn check_policy_port(port: &Node<'_>, errors: &mut Errors) {
+fn check_policy_port(port: &Cursor<'_>, errors: &mut Errors) {
     port.child("protocol").check_one_of(errors, &["TCP", "UDP", "SCTP"]);
     let (number, end) = (port.child("port"), port.child("endPort"));
     match number.value {
@@ -87,7 +86,7 @@ fn check_policy_port(port: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_peer(peer: &Node<'_>, known: &[&str], errors: &mut Errors) {
+fn check_peer(peer: &Cursor<'_>, known: &[&str], errors: &mut Errors) {
     let mut found = 0;
     for selector in ["podSelector", "namespaceSelector"].map(|name| peer.child(name)) {
         if selector.is_set() {
@@ -107,7 +106,7 @@ fn check_peer(peer: &Node<'_>, known: &[&str], errors: &mut Errors) {
     }
 }
 
-fn check_block(block: &Node<'_>, known: &[&str], errors: &mut Errors) {
+fn check_block(block: &Cursor<'_>, known: &[&str], errors: &mut Errors) {
     let range = block.child("cidr");
     if range.text().is_empty() {
         errors.push(range.required(""));
@@ -162,17 +161,17 @@ pub(super) fn ingress(check: &mut Check<'_>) {
     }
 }
 
-fn has_broken_secret(tls: &Node<'_>) -> bool {
+fn has_broken_secret(tls: &Cursor<'_>) -> bool {
     let name = tls.text_of("secretName");
     !name.is_empty() && !format::dns_subdomain(name).is_empty()
 }
 
-fn check_host(host: &Node<'_>, errors: &mut Errors) {
+fn check_host(host: &Cursor<'_>, errors: &mut Errors) {
     let is_wildcard = host.text().contains('*');
     host.check(errors, if is_wildcard { format::wildcard_subdomain } else { format::dns_subdomain });
 }
 
-fn check_rule(rule: &Node<'_>, errors: &mut Errors) {
+fn check_rule(rule: &Cursor<'_>, errors: &mut Errors) {
     let host = rule.child("host");
     if !host.text().is_empty() {
         if ip::parse_sloppy(host.text()).is_some() {
@@ -193,7 +192,7 @@ fn check_rule(rule: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_path(entry: &Node<'_>, errors: &mut Errors) {
+fn check_path(entry: &Cursor<'_>, errors: &mut Errors) {
     let (path, path_type) = (entry.child("path"), entry.child("pathType"));
     let is_absolute = path.text().starts_with('/');
     match path_type.text() {
@@ -222,7 +221,7 @@ fn check_path(entry: &Node<'_>, errors: &mut Errors) {
     check_backend(&entry.child("backend"), errors);
 }
 
-fn check_backend(backend: &Node<'_>, errors: &mut Errors) {
+fn check_backend(backend: &Cursor<'_>, errors: &mut Errors) {
     let empty = |detail| FieldError::invalid_text(&backend.path, "", detail);
     let (resource, service) = (backend.child("resource"), backend.child("service"));
     match (resource.is_set(), service.is_set()) {
@@ -245,7 +244,7 @@ fn check_backend(backend: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_typed_reference(reference: &Node<'_>, errors: &mut Errors) {
+fn check_typed_reference(reference: &Cursor<'_>, errors: &mut Errors) {
     let group = reference.child("apiGroup");
     if group.is_set() {
         group.check(errors, format::dns_subdomain);
@@ -268,7 +267,7 @@ pub(super) fn ingress_class(check: &mut Check<'_>) {
     check.metadata_update();
     let controller = check.spec().child("controller");
     if check.old.is_some() && controller.text() != check.old_at(&["spec", "controller"]).text() {
-        check.errors.push(controller.invalid_text(super::node::IMMUTABLE));
+        check.errors.push(controller.invalid_text(super::cursor::IMMUTABLE));
     }
     check.metadata();
     let (spec, errors) = (check.spec(), &mut check.errors);
@@ -301,7 +300,7 @@ pub(super) fn ingress_class(check: &mut Check<'_>) {
 }
 
 /// A path with a domain in front, such as `example.com/name`.
-pub(super) fn check_prefixed_path(text: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_prefixed_path(text: &Cursor<'_>, errors: &mut Errors) {
     if text.text().is_empty() {
         errors.push(text.required(""));
         return;

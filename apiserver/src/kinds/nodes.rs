@@ -4,12 +4,12 @@ use baton_merge::{Arena, value::Value};
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors, same},
     edit::{items, list, text},
     format,
     go_json::{GoField, GoType, go_json},
     ip,
     metadata::check_label_key,
-    node::{Errors, Node, same},
     pod::check_amount,
 };
 use crate::field::{FieldError, FieldPath};
@@ -81,7 +81,7 @@ pub(super) fn node_status(check: &mut Check<'_>) {
     }
 }
 
-fn check_taints(taints: &Node<'_>, errors: &mut Errors) {
+fn check_taints(taints: &Cursor<'_>, errors: &mut Errors) {
     // The server shows them as if they were metadata.
     let path = FieldPath::new("metadata").child("taints");
     let mut known = vec![];
@@ -105,7 +105,7 @@ fn check_taints(taints: &Node<'_>, errors: &mut Errors) {
 }
 
 /// What a node has.
-fn check_amounts(status: &Node<'_>, errors: &mut Errors) {
+fn check_amounts(status: &Cursor<'_>, errors: &mut Errors) {
     for of in ["capacity", "allocatable"] {
         let amounts = status.child(of);
         for (name, amount) in amounts.members() {
@@ -114,7 +114,7 @@ fn check_amounts(status: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_features(features: &Node<'_>, errors: &mut Errors) {
+fn check_features(features: &Cursor<'_>, errors: &mut Errors) {
     let is_feature = |text: &str| {
         let mut segments = text.split('/').enumerate();
         segments.all(|(position, segment)| {

@@ -5,10 +5,10 @@ use baton_merge::value::Value;
 use super::{
     apps::{check_at_most_all, check_int_or_percent},
     check::Check,
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType, go_json},
     metadata::check_label_key,
-    node::{Errors, Node},
     pod::check_preemption_policy,
     selector,
 };
@@ -35,7 +35,7 @@ const SYSTEM_CLASSES: [(&str, i64); 2] = [
 pub(super) fn disruption_budget(check: &mut Check<'_>) {
     let (spec, errors) = (check.spec(), &mut check.errors);
     let amounts = ["minAvailable", "maxUnavailable"].map(|name| spec.child(name));
-    if amounts.iter().all(Node::is_set) {
+    if amounts.iter().all(Cursor::is_set) {
         let detail = "minAvailable and maxUnavailable cannot be both set";
         errors.push(FieldError::invalid_json(&spec.path, &go_json(spec.value, BUDGET_SPEC), detail));
     }
@@ -57,7 +57,7 @@ pub(super) fn disruption_budget_status(check: &mut Check<'_>) {
     );
 }
 
-fn check_conditions(conditions: &Node<'_>, errors: &mut Errors) {
+fn check_conditions(conditions: &Cursor<'_>, errors: &mut Errors) {
     const REASON_LENGTH: usize = 1 << 10;
     const MESSAGE_LENGTH: usize = 32 << 10;
 

@@ -2,7 +2,7 @@
 
 use baton_merge::value::Value;
 
-use super::node::{Errors, Node};
+use super::cursor::{Cursor, Errors};
 
 /// A quantity in billionths, the smallest part that the server keeps. Too large ones count as the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +113,7 @@ impl Quantity {
     }
 }
 
-impl Node<'_> {
+impl Cursor<'_> {
     /// The quantity, nothing where there is none.
     pub(super) fn quantity(&self) -> Quantity {
         Quantity::of(self.value)

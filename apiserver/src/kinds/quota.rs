@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors, IMMUTABLE},
     format,
-    node::{Errors, IMMUTABLE, Node},
     pod::{check_amount, check_resource_list_name, check_resource_name, is_native, is_overcommit_allowed},
     quantity::Quantity,
 };
@@ -92,10 +92,10 @@ pub(super) fn limit_range(check: &mut Check<'_>) {
     }
 }
 
-fn check_limit(limit: &Node<'_>, errors: &mut Errors) {
+fn check_limit(limit: &Cursor<'_>, errors: &mut Errors) {
     let kind = limit.text_of("type");
     let mut resources = BTreeSet::new();
-    let mut check_names = |field: &Node<'_>, errors: &mut Errors| {
+    let mut check_names = |field: &Cursor<'_>, errors: &mut Errors| {
         for (name, amount) in field.members() {
             if matches!(kind, "Pod" | "Container") {
                 check_resource_list_name(name, &amount, errors);
@@ -125,7 +125,7 @@ fn check_limit(limit: &Node<'_>, errors: &mut Errors) {
     for name in &resources {
         let amounts = [&max, &min, &default, &request, &ratio].map(|field| {
             let is_defaulted = [&default, &request].iter().any(|other| other.path == field.path);
-            let amount = Node { value: field.get(name), path: field.path.key(name) };
+            let amount = Cursor { value: field.get(name), path: field.path.key(name) };
             (amount.is_set() && !(is_pod && is_defaulted)).then_some(amount)
         });
         check_amounts(name, amounts, errors);
@@ -134,13 +134,13 @@ fn check_limit(limit: &Node<'_>, errors: &mut Errors) {
 
 fn check_amounts(
     name: &str,
-    [max, min, default, request, ratio]: [Option<Node<'_>>; 5],
+    [max, min, default, request, ratio]: [Option<Cursor<'_>>; 5],
     errors: &mut Errors,
 ) {
-    let mut check = |low: (&Option<Node<'_>>, &str),
-                     high: (&Option<Node<'_>>, &str),
-                     place: &Option<Node<'_>>,
-                     shown: &Option<Node<'_>>| {
+    let mut check = |low: (&Option<Cursor<'_>>, &str),
+                     high: (&Option<Cursor<'_>>, &str),
+                     place: &Option<Cursor<'_>>,
+                     shown: &Option<Cursor<'_>>| {
         if let ((Some(low), low_name), (Some(high), high_name), Some(place), Some(shown)) =
             (low, high, place, shown)
             && low.quantity() > high.quantity()
@@ -210,7 +210,7 @@ fn resource_quota_amounts_of_status(check: &mut Check<'_>) {
     }
 }
 
-fn check_quota_amounts(amounts: &Node<'_>, errors: &mut Errors) {
+fn check_quota_amounts(amounts: &Cursor<'_>, errors: &mut Errors) {
     for (name, amount) in amounts.members() {
         check_resource_name(name, &amount, errors);
         if !name.contains('/') && !is_quota_resource(name) {
@@ -240,12 +240,12 @@ fn is_scope_for(scope: &str, resource: &str) -> bool {
     }
 }
 
-fn unscoped_resources(spec: &Node<'_>, scope: &str) -> usize {
+fn unscoped_resources(spec: &Cursor<'_>, scope: &str) -> usize {
     let hard = spec.child("hard");
     hard.members().filter(|(name, _)| is_quota_resource(name) && !is_scope_for(scope, name)).count()
 }
 
-fn check_scopes(spec: &Node<'_>, errors: &mut Errors) {
+fn check_scopes(spec: &Cursor<'_>, errors: &mut Errors) {
     let scopes = spec.child("scopes");
     for scope in scopes.texts() {
         if !SCOPES.contains(&scope) {
@@ -262,7 +262,7 @@ fn check_scopes(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_scope_selector(spec: &Node<'_>, errors: &mut Errors) {
+fn check_scope_selector(spec: &Cursor<'_>, errors: &mut Errors) {
     const EXISTS_ONLY: &str = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
         ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or \
         ResourceQuotaScopeCrossNamespacePodAffinity";

@@ -2,9 +2,9 @@
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType, go_json},
-    node::{Errors, Node},
     selector,
 };
 use crate::field::FieldError;
@@ -96,7 +96,7 @@ pub(super) fn binding(check: &mut Check<'_>) {
     }
 }
 
-fn check_subject(subject: &Node<'_>, namespaced: bool, errors: &mut Errors) {
+fn check_subject(subject: &Cursor<'_>, namespaced: bool, errors: &mut Errors) {
     let (kind, name, group) = (subject.child("kind"), subject.child("name"), subject.child("apiGroup"));
     name.check_present(errors);
     match kind.text() {

@@ -3,9 +3,9 @@
 use baton_merge::value::Value;
 
 use super::{
+    cursor::{Cursor, Errors},
     format,
     metadata::{check_label_key, check_labels},
-    node::{Errors, Node},
 };
 use crate::field::shown;
 
@@ -14,7 +14,7 @@ const VALUES_FORBIDDEN: &str = "may not be specified when `operator` is 'Exists'
 const UNKNOWN_OPERATOR: &str = "not a valid selector operator";
 
 /// What is wrong with a label selector.
-pub(super) fn check(selector: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check(selector: &Cursor<'_>, errors: &mut Errors) {
     check_labels(&selector.child("matchLabels"), errors);
     for requirement in selector.child("matchExpressions").items() {
         let values = requirement.child("values");
@@ -32,19 +32,19 @@ pub(super) fn check(selector: &Node<'_>, errors: &mut Errors) {
 }
 
 /// Whether there is something wrong with a label selector.
-pub(super) fn is_broken(selector: &Node<'_>) -> bool {
+pub(super) fn is_broken(selector: &Cursor<'_>) -> bool {
     let mut errors = Errors::new();
     check(selector, &mut errors);
     !errors.is_empty()
 }
 
 /// Whether a label selector is there and selects by nothing.
-pub(super) fn is_empty(selector: &Node<'_>) -> bool {
+pub(super) fn is_empty(selector: &Cursor<'_>) -> bool {
     selector.is_set() && selector.child("matchLabels").len() + selector.child("matchExpressions").len() == 0
 }
 
 /// Whether a label selector matches labels. One that isn't there matches nothing.
-pub(super) fn matches(selector: &Node<'_>, labels: &Node<'_>) -> bool {
+pub(super) fn matches(selector: &Cursor<'_>, labels: &Cursor<'_>) -> bool {
     selector.is_set()
         && map_matches(&selector.child("matchLabels"), labels)
         && selector.child("matchExpressions").items().all(|requirement| {
@@ -62,7 +62,7 @@ pub(super) fn matches(selector: &Node<'_>, labels: &Node<'_>) -> bool {
 }
 
 /// Whether labels have all members of a map.
-pub(super) fn map_matches(wanted: &Node<'_>, labels: &Node<'_>) -> bool {
+pub(super) fn map_matches(wanted: &Cursor<'_>, labels: &Cursor<'_>) -> bool {
     wanted.members().all(|(key, value)| labels.get(key) == value.value)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn selector_json(selector: Option<Value<'_>>) -> String {
 }
 
 /// What is wrong with a node selector, whose terms are needed.
-pub(super) fn check_node_selector(selector: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_node_selector(selector: &Cursor<'_>, errors: &mut Errors) {
     let terms = selector.child("nodeSelectorTerms");
     if terms.len() == 0 {
         errors.push(terms.required("must have at least one node selector term"));
@@ -88,7 +88,7 @@ pub(super) fn check_node_selector(selector: &Node<'_>, errors: &mut Errors) {
 }
 
 /// What is wrong with a term of a node selector. Only those that are required have proper values.
-pub(super) fn check_node_selector_term(term: &Node<'_>, errors: &mut Errors, required: bool) {
+pub(super) fn check_node_selector_term(term: &Cursor<'_>, errors: &mut Errors, required: bool) {
     for requirement in term.child("matchExpressions").items() {
         let values = requirement.child("values");
         match (requirement.text_of("operator"), values.len()) {

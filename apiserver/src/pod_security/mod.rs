@@ -14,7 +14,7 @@ use self::checks::{Pod, violations};
 use crate::{
     actors::object::text,
     registry::Resource,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range},
 };
@@ -93,13 +93,13 @@ fn level_named(name: &str) -> Option<Level> {
 /// Refuses a pod that its namespace doesn't allow. Returns the warnings of what it allows.
 pub(crate) fn admit(
     server: &Server,
-    place: &Place,
+    target: &RequestTarget,
     new: value::Value<'_>,
     old: Option<value::Value<'_>>,
 ) -> Result<Vec<String>, Failure> {
-    let resource = &place.resource;
+    let resource = &target.resource;
     let is_pod = resource.is("", "Pod");
-    let is_checked = match place.subresource.as_str() {
+    let is_checked = match target.subresource.as_str() {
         "" => is_pod || resource.is("", "Namespace") && old.is_some() || template_of(resource).is_some(),
         "ephemeralcontainers" | "resize" => is_pod,
         _ => false,
@@ -110,7 +110,7 @@ pub(crate) fn admit(
     if resource.is("", "Namespace") {
         return Ok(old.map_or_else(Vec::new, |old| relabelled(server, &new.to_json(), &old.to_json())));
     }
-    let key = Key { namespace: String::new(), name: place.namespace.clone() };
+    let key = Key { namespace: String::new(), name: target.namespace.clone() };
     let labelled = server.store.get("namespaces", &key);
     // Nearly all namespaces have no such label.
     let labelled = labelled.filter(|record| record.text().contains("\"pod-security.kubernetes.io/"));
@@ -123,7 +123,7 @@ pub(crate) fn admit(
         }
         if let Some(forbidden) = forbidden(policy.enforce, &new) {
             let why = format!("violates PodSecurity \"{}\": {forbidden}", policy.enforce);
-            return Err(Failure::forbidden(resource, &place.name, &why));
+            return Err(Failure::forbidden(resource, &target.name, &why));
         }
     }
     let Some(checked) = template_of(resource).map_or(Some(&new), |path| new.pointer(path)) else {

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    http::{Answer, Form, Media, Request},
+    http::{Form, Media, Request, Response},
     kinds,
     registry::{Resource, Schema},
     scale,
-    server::{Place, Server, media},
+    server::{RequestTarget, Server, media},
     status::Failure,
     store::{Key, Record},
     table::{IncludeObject, Rows, TableOptions, TableRequest},
@@ -21,14 +21,14 @@ use crate::{
 pub(crate) fn rendered(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     record: &Record,
     code: u16,
-) -> Result<Answer, Failure> {
-    let wanted = media(request, place)?;
-    if place.subresource == "scale" {
+) -> Result<Response, Failure> {
+    let wanted = media(request, target)?;
+    if target.subresource == "scale" {
         let arena = Arena::new();
-        let resource = &place.resource;
+        let resource = &target.resource;
         let api_version = resource.gvk.api_version();
         let parent = record.value(&arena, &api_version, &resource.gvk.kind).map_err(Failure::internal)?;
         let scale = scale::of(resource, parent)?;
@@ -38,10 +38,10 @@ pub(crate) fn rendered(
             Form::MetadataList => return Err(no_list("*autoscaling.Scale")),
             _ => scale,
         };
-        return Ok(Answer::json(code, &scale));
+        return Ok(Response::json(code, &scale));
     }
-    let text = Rendering::new(request, &place.resource, wanted, server.now())?.object(record)?;
-    Ok(Answer::text(code, text))
+    let text = Rendering::new(request, &target.resource, wanted, server.now())?.object(record)?;
+    Ok(Response::text(code, text))
 }
 
 /// A scale as a row.
@@ -73,13 +73,13 @@ fn included(request: &Request) -> Result<IncludeObject, Failure> {
 pub(crate) fn listed(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     objects: &[(Key, Arc<Record>)],
     metadata: Value,
-) -> Result<Answer, Failure> {
-    let wanted = media(request, place)?;
-    let rendering = Rendering::new(request, &place.resource, wanted, server.now())?;
-    Ok(Answer::text(200, rendering.list(objects, metadata)?))
+) -> Result<Response, Failure> {
+    let wanted = media(request, target)?;
+    let rendering = Rendering::new(request, &target.resource, wanted, server.now())?;
+    Ok(Response::text(200, rendering.list(objects, metadata)?))
 }
 
 /// How the objects of one response are rendered.
@@ -118,7 +118,7 @@ impl Rendering {
             Form::Table => self.table(&[record], &Value::Null, true),
             Form::Metadata => Ok(partial(&parsed(record)?, self.form_version).to_string()),
             Form::MetadataList if self.resource.is_custom() => {
-                Err(Failure::unexplained("content is not a list"))
+                Err(Failure::without_reason("content is not a list"))
             }
             Form::MetadataList => Err(no_list(&go_type(&self.resource, ""))),
             _ => {

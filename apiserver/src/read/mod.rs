@@ -13,36 +13,40 @@ use serde_json::json;
 pub(crate) use self::form::{listed, rendered};
 use self::token::Token;
 use crate::{
-    http::{Answer, Request},
+    http::{Request, Response},
     options::{self, ListOptions},
     registry::{Resource, Schema},
     selector::{FieldSelector, LabelSelector, SelectableFields},
-    server::{Place, Server, media},
+    server::{RequestTarget, Server, media},
     status::Failure,
     store::{Key, Range, Record},
 };
 
 /// `GET` of an object or of a subresource.
-pub(crate) fn one(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
+pub(crate) fn one(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
+    media(request, target)?;
     if let Some(version) = request.query.get("resourceVersion") {
         check_not_newer(server, version_of(version)?)?;
     }
-    let record = server.store.get(&place.resource.storage, &place.key());
-    let record = record.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
-    place.resource.check_convertible(&record)?;
-    rendered(server, request, place, &record, 200)
+    let record = server.store.get(&target.resource.storage, &target.key());
+    let record = record.ok_or_else(|| Failure::not_found(&target.resource, &target.name))?;
+    target.resource.check_convertible(&record)?;
+    rendered(server, request, target, &record, 200)
 }
 
 /// `GET` of a collection, as a list or a watch.
-pub(crate) fn collection(server: &Arc<Server>, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
+pub(crate) fn collection(
+    server: &Arc<Server>,
+    request: &Request,
+    target: &RequestTarget,
+) -> Result<Response, Failure> {
+    media(request, target)?;
     let options = ListOptions::read(&request.query)?;
     if options.watch {
-        return watch::watch(server, request, place, &options);
+        return watch::watch(server, request, target, &options);
     }
-    let selected = selected(server, request, place)?;
-    listed(server, request, place, &selected.objects, selected.metadata())
+    let selected = selected(server, request, target)?;
+    listed(server, request, target, &selected.objects, selected.metadata())
 }
 
 /// The objects that a list shows.
@@ -76,8 +80,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn read(place: &Place, options: &ListOptions) -> Result<Self, Failure> {
-        let resource = place.resource.clone();
+    pub(crate) fn read(target: &RequestTarget, options: &ListOptions) -> Result<Self, Failure> {
+        let resource = target.resource.clone();
         let bad = |error: crate::selector::SelectorError| Failure::bad_request(error.to_string());
         let labels = LabelSelector::parse(&options.label_selector).map_err(bad)?;
         let selectable = match &resource.schema {
@@ -109,10 +113,14 @@ impl Selection {
 }
 
 /// The objects that a request selects.
-pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Result<Selected, Failure> {
+pub(crate) fn selected(
+    server: &Server,
+    request: &Request,
+    target: &RequestTarget,
+) -> Result<Selected, Failure> {
     let options = ListOptions::read(&request.query)?;
-    let selection = Selection::read(place, &options)?;
-    let namespace = (!place.namespace.is_empty()).then(|| place.namespace.clone());
+    let selection = Selection::read(target, &options)?;
+    let namespace = (!target.namespace.is_empty()).then(|| target.namespace.clone());
     let mut range = Range { namespace, ..Range::default() };
     let is_from_cache = options.resource_version == "0";
     if options.continue_at.is_empty() {
@@ -126,7 +134,7 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
         }
         check_not_newer(server, token.version.unwrap_or_default())?;
         range.at = token.version;
-        range.from = Some(token.from(place.resource.namespaced, &place.namespace));
+        range.from = Some(token.from(target.resource.namespaced, &target.namespace));
     }
     // Who is content with what the server has in its cache gets all of it.
     let limit = options.limit.filter(|_| !is_from_cache);
@@ -137,16 +145,16 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
     let is_paged = options.limit.is_some() || request.method == Method::DELETE;
     let needs_cache = range.at.is_none() && !(is_paged && selection.is_everything());
     if needs_cache {
-        check_cached(server, &place.resource)?;
+        check_cached(server, &target.resource)?;
     }
-    let snapshot = server.store.list(&place.resource.storage, &range);
+    let snapshot = server.store.list(&target.resource.storage, &range);
     let snapshot = snapshot.map_err(|_| too_old(&options, &range))?;
     let version = snapshot.version;
     if !needs_cache {
-        snapshot.objects.iter().try_for_each(|(_, record)| place.resource.check_convertible(record))?;
+        snapshot.objects.iter().try_for_each(|(_, record)| target.resource.check_convertible(record))?;
     }
     // One object that is asked for by its name is read alone.
-    let is_one_place = !place.resource.namespaced || !place.namespace.is_empty();
+    let is_one_place = !target.resource.namespaced || !target.namespace.is_empty();
     let only = selection.fields.only_name().filter(|_| is_one_place && options.continue_at.is_empty());
     let mut rest = snapshot.objects.into_iter().filter(|(key, _)| only.is_none_or(|name| key.name == name));
     let picked = rest.by_ref().filter(|(_, record)| selection.picks(record));
@@ -156,7 +164,7 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
     let token = objects
         .last()
         .filter(|_| is_cut)
-        .map(|(key, _)| Token::next(version, key, &place.namespace).written());
+        .map(|(key, _)| Token::next(version, key, &target.namespace).written());
     let remaining = (is_cut && selection.is_everything()).then_some(snapshot.remaining);
     Ok(Selected { objects, version, token, remaining })
 }
@@ -171,13 +179,13 @@ fn version_to_list(server: &Server, options: &ListOptions) -> Result<Option<u64>
 
 /// The version that a read of one object or a watch names; 0 for none.
 fn version_of(text: &str) -> Result<u64, Failure> {
-    options::resource_version(text).map_err(|error| Failure::unexplained(error.to_string()))
+    options::resource_version(text).map_err(|error| Failure::without_reason(error.to_string()))
 }
 
 /// Refuses what the real server reads from its cache, which it fills with all objects of the resource: with none, if one of them
 /// can't be converted.
 pub(crate) fn check_cached(server: &Server, resource: &Resource) -> Result<(), Failure> {
-    if !resource.is_custom() || !resource.is_read_anew() {
+    if !resource.is_custom() || !resource.may_differ_from_stored() {
         return Ok(());
     }
     // Only a list at an older version can fail.

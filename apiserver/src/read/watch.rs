@@ -10,9 +10,9 @@ use tokio::{sync::watch::Receiver, time::Instant};
 
 use super::{Selection, check_cached, check_not_newer, form::Rendering, version_of};
 use crate::{
-    http::{Answer, Body, Request},
+    http::{Body, Request, Response},
     options::ListOptions,
-    server::{Place, Server, media},
+    server::{RequestTarget, Server, media},
     status::Failure,
     store::{Change, ChangeKind, Range, Record},
 };
@@ -30,13 +30,13 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 pub(super) fn watch(
     server: &Arc<Server>,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     options: &ListOptions,
-) -> Result<Answer, Failure> {
-    let selection = Selection::read(place, options)?;
-    let rendering = Rendering::new(request, &place.resource, media(request, place)?, server.now())?;
+) -> Result<Response, Failure> {
+    let selection = Selection::read(target, options)?;
+    let rendering = Rendering::new(request, &target.resource, media(request, target)?, server.now())?;
     let from = version_of(&options.resource_version)?;
-    check_cached(server, &place.resource)?;
+    check_cached(server, &target.resource)?;
     let lasts = match options.timeout_seconds {
         None | Some(0) => LASTS,
         Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or_default()).min(LASTS_AT_MOST),
@@ -44,8 +44,8 @@ pub(super) fn watch(
     let ends = Instant::now() + lasts;
     let mut watch = Watch {
         server: server.clone(),
-        place: place.clone(),
-        definition: place.resource.definition().cloned(),
+        target: target.clone(),
+        definition: target.resource.definition().cloned(),
         selection,
         rendering,
         changes: server.store.changes(),
@@ -70,12 +70,12 @@ pub(super) fn watch(
         watch.seen = server.store.version();
     }
     let events = stream::unfold(watch, |mut watch| async move { Some((watch.next().await?, watch)) });
-    Ok(Answer { body: Body::stream(events), ..Answer::text(200, String::new()) })
+    Ok(Response { body: Body::stream(events), ..Response::text(200, String::new()) })
 }
 
 struct Watch {
     server: Arc<Server>,
-    place: Place,
+    target: RequestTarget,
     /// That of a custom resource, as an object.
     definition: Option<Arc<Value>>,
     selection: Selection,
@@ -122,10 +122,10 @@ impl Watch {
 
     /// All that is there, as if it had just been made.
     fn begin(&mut self) {
-        let namespace = (!self.place.namespace.is_empty()).then(|| self.place.namespace.clone());
+        let namespace = (!self.target.namespace.is_empty()).then(|| self.target.namespace.clone());
         let range = Range { namespace, ..Range::default() };
         // Only a list at an older version can fail.
-        let Ok(snapshot) = self.server.store.list(&self.place.resource.storage, &range) else { return };
+        let Ok(snapshot) = self.server.store.list(&self.target.resource.storage, &range) else { return };
         for (_, record) in &snapshot.objects {
             if self.selection.picks(record) {
                 self.push("ADDED", record);
@@ -141,9 +141,9 @@ impl Watch {
     /// `tearDown` of `apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, but for that server's wait of a second.
     fn is_outdated(&mut self) -> bool {
         let Some(known) = self.definition.as_ref() else { return false };
-        let GroupVersionKind { group, version, .. } = &self.place.resource.gvk;
+        let GroupVersionKind { group, version, .. } = &self.target.resource.gvk;
         let registry = self.server.registry();
-        let served = registry.resource(group, version, &self.place.resource.plural);
+        let served = registry.resource(group, version, &self.target.resource.plural);
         let Some(now) = served.and_then(|resource| resource.definition()) else { return true };
         if !Arc::ptr_eq(known, now) {
             if known["spec"] != now["spec"] {
@@ -155,7 +155,7 @@ impl Watch {
     }
 
     fn take_changes(&mut self) {
-        match self.server.store.changes_after(&self.place.resource.storage, self.seen) {
+        match self.server.store.changes_after(&self.target.resource.storage, self.seen) {
             Ok((changes, version)) => {
                 for change in &changes {
                     self.take(change);
@@ -176,7 +176,7 @@ impl Watch {
 
     /// A change as this watch sees it: what begins to be selected is added, what stops being so deleted.
     fn take(&mut self, change: &Change) {
-        if !self.place.namespace.is_empty() && change.key.namespace != self.place.namespace {
+        if !self.target.namespace.is_empty() && change.key.namespace != self.target.namespace {
             return;
         }
         let picks = |record: &Arc<Record>| self.selection.picks(record);

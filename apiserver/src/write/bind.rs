@@ -9,32 +9,32 @@ use crate::{
     actors::object::{set_condition, text},
     definitions::changed,
     field::{FieldError, FieldPath},
-    http::{Answer, Request},
+    http::{Request, Response},
     options::WriteOptions,
-    server::{Place, Server, media},
+    server::{RequestTarget, Server, media},
     status::Failure,
 };
 
 /// `POST` of a binding to a pod, or to the collection of bindings, where only the body names the pod.
-pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
+pub(crate) fn bind(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
+    media(request, target)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
-    let (binding, _) = body::object(&arena, request, place)?;
-    check_namespace(place, binding)?;
+    let (binding, _) = body::object(&arena, request, target)?;
+    check_namespace(target, binding)?;
     let name = metadata_text(binding, "name");
-    if place.name.is_empty() && name.is_empty() {
+    if target.name.is_empty() && name.is_empty() {
         return Err(Failure::bad_request("Name parameter required."));
     }
-    if !place.name.is_empty() && place.name != name {
+    if !target.name.is_empty() && target.name != name {
         return Err(Failure::bad_request("name in URL does not match name in Binding object"));
     }
     let binding = binding.to_json();
     check(&binding)?;
     let registry = server.registry();
     let pods = registry.resource("", "v1", "pods").ok_or_else(Failure::no_such_path)?;
-    let namespace = place.namespace.clone();
-    let pod = Place { resource: pods.clone(), namespace, name, subresource: String::new() };
+    let namespace = target.namespace.clone();
+    let pod = RequestTarget { resource: pods.clone(), namespace, name, subresource: String::new() };
     loop {
         let live = server.store.get(&pod.resource.storage, &pod.key());
         let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
@@ -51,30 +51,35 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
     }
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(Answer::json(201, &status))
+    Ok(Response::json(201, &status))
 }
 
 /// Refuses a binding to something else than a node. The server reports that as an error of its own.
 fn check(binding: &Json) -> Result<(), Failure> {
-    let target = FieldPath::new("target");
+    let path = FieldPath::new("target");
     let mut errors = Vec::new();
     let kind = text(binding, "/target/kind");
     if !matches!(kind, "" | "Node") {
         let supported = ["Node", "<empty>"];
-        errors.push(FieldError::not_supported(&target.child("kind"), Value::String(kind), &supported));
+        errors.push(FieldError::not_supported(&path.child("kind"), Value::String(kind), &supported));
     }
     if text(binding, "/target/name").is_empty() {
-        errors.push(FieldError::required(&target.child("name"), ""));
+        errors.push(FieldError::required(&path.child("name"), ""));
     }
     let texts: Vec<_> = errors.iter().map(ToString::to_string).collect();
     match texts.as_slice() {
         [] => Ok(()),
-        [one] => Err(Failure::unexplained(one)),
-        all => Err(Failure::unexplained(format!("[{}]", all.join(", ")))),
+        [one] => Err(Failure::without_reason(one)),
+        all => Err(Failure::without_reason(format!("[{}]", all.join(", ")))),
     }
 }
 
-fn check_preconditions(pod: &Place, dry_run: bool, binding: &Json, live: Value<'_>) -> Result<(), Failure> {
+fn check_preconditions(
+    pod: &RequestTarget,
+    dry_run: bool,
+    binding: &Json,
+    live: Value<'_>,
+) -> Result<(), Failure> {
     for (field, name) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
         let (wanted, found) =
             (binding["metadata"][field].as_str().unwrap_or_default(), metadata_text(live, field));
@@ -86,7 +91,7 @@ fn check_preconditions(pod: &Place, dry_run: bool, binding: &Json, live: Value<'
     Ok(())
 }
 
-fn check_unbound(pod: &Place, live: Value<'_>) -> Result<(), Failure> {
+fn check_unbound(pod: &RequestTarget, live: Value<'_>) -> Result<(), Failure> {
     let name = &pod.name;
     let gates = live.at(&["spec", "schedulingGates"]).and_then(|gates| gates.as_list()).unwrap_or_default();
     let why = if live.at(&["metadata", "deletionTimestamp"]).is_some() {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, str};
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 
-use crate::{http::Request, objects, options::DeleteOptions, server::Place, status::Failure};
+use crate::{http::Request, objects, options::DeleteOptions, server::RequestTarget, status::Failure};
 
 /// The formats of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,24 +31,24 @@ pub(super) fn text(request: &Request) -> Result<&str, Failure> {
 }
 
 /// The kind of the objects that are sent to a place.
-fn kind(place: &Place) -> &GroupVersionKind {
-    let Place { resource, subresource, .. } = place;
+fn kind(target: &RequestTarget) -> &GroupVersionKind {
+    let RequestTarget { resource, subresource, .. } = target;
     resource.subresource(subresource).map_or(&resource.gvk, |subresource| &subresource.gvk)
 }
 
 /// Why an object that could be read isn't what its kind is.
-pub(super) fn unhandled(place: &Place, why: &Failure) -> Failure {
-    Failure::bad_request(unhandled_kind(place) + &why.message)
+pub(super) fn unhandled(target: &RequestTarget, why: &Failure) -> Failure {
+    Failure::bad_request(unhandled_kind(target) + &why.message)
 }
 
-fn unhandled_kind(place: &Place) -> String {
-    let GroupVersionKind { kind, version, .. } = kind(place);
+fn unhandled_kind(target: &RequestTarget) -> String {
+    let GroupVersionKind { kind, version, .. } = kind(target);
     format!("{kind} in version {version:?} cannot be handled as a {kind}: ")
 }
 
 /// Why an object can't be read, without the kind that it was to be read as.
-pub(super) fn without_kind<'m>(place: &Place, message: &'m str) -> &'m str {
-    message.strip_prefix(&unhandled_kind(place)).unwrap_or(message)
+pub(super) fn without_kind<'m>(target: &RequestTarget, message: &'m str) -> &'m str {
+    message.strip_prefix(&unhandled_kind(target)).unwrap_or(message)
 }
 
 /// The text of a body, in which fields may be twice.
@@ -62,18 +62,18 @@ pub(super) struct Text<'r> {
 pub(super) fn object<'a, 'r>(
     arena: &'a Arena,
     request: &'r Request,
-    place: &Place,
+    target: &RequestTarget,
 ) -> Result<(Value<'a>, Text<'r>), Failure> {
-    let kind = kind(place);
+    let kind = kind(target);
     let format = format(request)?;
     if format != Format::Protobuf {
         let (text, is_yaml) = (text(request)?, format == Format::Yaml);
         return Ok((objects::parse_object(arena, text, is_yaml, &kind.kind)?, Text { text, is_yaml }));
     }
-    if place.resource.is_custom() && *kind == place.resource.gvk {
+    if target.resource.is_custom() && *kind == target.resource.gvk {
         let why = "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be \
                    encoded to a protobuf message";
-        return Err(unhandled(place, &Failure::bad_request(why)));
+        return Err(unhandled(target, &Failure::bad_request(why)));
     }
     Ok((objects::parse_protobuf(arena, &request.body, kind)?, Text { text: "", is_yaml: false }))
 }

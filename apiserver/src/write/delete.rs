@@ -10,12 +10,12 @@ use serde_json::json;
 use super::body;
 use crate::{
     definitions, disruption,
-    http::{Answer, Request},
+    http::{Request, Response},
     namespaces,
     options::{DeleteOptions, Propagation, WriteOptions},
     priorities, read,
     registry::Resource,
-    server::{Place, Server, media},
+    server::{RequestTarget, Server, media},
     status::{Failure, success},
     store::Record,
     types,
@@ -26,100 +26,105 @@ const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 100;
 
 /// `DELETE` of an object.
-pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
+pub(crate) fn delete(
+    server: &Server,
+    request: &Request,
+    target: &RequestTarget,
+) -> Result<Response, Failure> {
+    media(request, target)?;
     let options = body::delete_options(request)?;
-    Ok(warned(deleted(server, request, place, &options), &place.resource, &options))
+    Ok(warned(deleted(server, request, target, &options), &target.resource, &options))
 }
 
 fn deleted(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     options: &DeleteOptions,
-) -> Result<Answer, Failure> {
-    namespaces::check_mortal(place)?;
-    priorities::check_mortal(place)?;
-    let deleted = delete_one(server, place, options)?;
-    let resource = &place.resource;
-    definitions::end::object_gone(server, resource)?;
+) -> Result<Response, Failure> {
+    namespaces::check_deletable(target)?;
+    priorities::check_deletable(target)?;
+    let deleted = delete_one(server, target, options)?;
+    let resource = &target.resource;
+    definitions::deletion::object_gone(server, resource)?;
     match deleted {
         Deleted::Gone(record) if !returns_object(resource) => {
             let arena = Arena::new();
             let object = Value::from_text(&arena, record.text()).map_err(Failure::internal)?;
             let uid = object.at(&["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
-            Ok(Answer::json(200, &success(resource, &place.name, uid)))
+            Ok(Response::json(200, &success(resource, &target.name, uid)))
         }
-        Deleted::Gone(record) => read::rendered(server, request, place, &record, 200),
+        Deleted::Gone(record) => read::rendered(server, request, target, &record, 200),
         Deleted::Marked(record) => {
             let code = if options.orphan_dependents == Some(false) { 202 } else { 200 };
-            read::rendered(server, request, place, &record, code)
+            read::rendered(server, request, target, &record, code)
         }
     }
 }
 
 /// The response to who deletes jobs and may not know that their pods stay, whether or not the jobs go.
-fn warned(answer: Result<Answer, Failure>, resource: &Resource, options: &DeleteOptions) -> Answer {
+fn warned(response: Result<Response, Failure>, resource: &Resource, options: &DeleteOptions) -> Response {
     const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; set \
         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-    let mut answer = answer.unwrap_or_else(|failure| Answer::failure(&failure));
+    let mut response = response.unwrap_or_else(|failure| Response::failure(&failure));
     if resource.is("batch", "Job") && options.propagation().is_none() {
-        answer.warnings.push(PODS_STAY.to_owned());
+        response.warnings.push(PODS_STAY.to_owned());
     }
-    answer
+    response
 }
 
 /// `DELETE` of a collection: of what the selectors select of it.
 pub(crate) fn delete_collection(
     server: &Server,
     request: &Request,
-    place: &Place,
-) -> Result<Answer, Failure> {
-    media(request, place)?;
+    target: &RequestTarget,
+) -> Result<Response, Failure> {
+    media(request, target)?;
     let options = body::delete_options(request)?;
-    Ok(warned(all_deleted(server, request, place, &options), &place.resource, &options))
+    Ok(warned(all_deleted(server, request, target, &options), &target.resource, &options))
 }
 
 fn all_deleted(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     options: &DeleteOptions,
-) -> Result<Answer, Failure> {
-    let selected = read::selected(server, request, place)?;
+) -> Result<Response, Failure> {
+    let selected = read::selected(server, request, target)?;
     let (metadata, mut deleted) = (selected.metadata(), Vec::new());
     for (key, record) in selected.objects {
-        let place = Place { namespace: key.namespace.clone(), name: key.name.clone(), ..place.clone() };
-        match delete_one(server, &place, options) {
+        let target =
+            RequestTarget { namespace: key.namespace.clone(), name: key.name.clone(), ..target.clone() };
+        match delete_one(server, &target, options) {
             Ok(_) => deleted.push((key, record)),
             Err(failure) if failure.code == 404 => {}
             Err(failure) => return Err(failure),
         }
     }
-    definitions::end::object_gone(server, &place.resource)?;
-    read::listed(server, request, place, &deleted, metadata)
+    definitions::deletion::object_gone(server, &target.resource)?;
+    read::listed(server, request, target, &deleted, metadata)
 }
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
-pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
+pub(crate) fn evict(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
+    media(request, target)?;
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
-    let (eviction, _) = body::object(&arena, request, place)?;
-    if eviction.at(&["metadata", "name"]).and_then(|name| name.as_str()) != Some(&place.name) {
+    let (eviction, _) = body::object(&arena, request, target)?;
+    if eviction.at(&["metadata", "name"]).and_then(|name| name.as_str()) != Some(&target.name) {
         return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
     }
     let options =
         eviction.get("deleteOptions").map(|options| options.to_json().to_string()).unwrap_or_default();
     let mut options = DeleteOptions::read(options.as_bytes(), &request.query)?;
     options.is_dry_run |= write.dry_run;
-    let pod = Place { subresource: String::new(), ..place.clone() };
+    let pod = RequestTarget { subresource: String::new(), ..target.clone() };
     disruption::admit(server, &pod, &options)?;
     delete_one(server, &pod, &options)?;
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(Answer::json(201, &status))
+    Ok(Response::json(201, &status))
 }
 
 /// What a deletion made of an object.
@@ -133,40 +138,40 @@ pub(crate) enum Deleted {
 /// Deletes an object, or marks it as deleted.
 pub(crate) fn delete_one(
     server: &Server,
-    place: &Place,
+    target: &RequestTarget,
     options: &DeleteOptions,
 ) -> Result<Deleted, Failure> {
     for _ in 0..ATTEMPTS {
-        let live = server.store.get(&place.resource.storage, &place.key());
-        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
-        place.resource.check_convertible(&live)?;
-        if let Some(deleted) = attempt(server, place, options, &live)? {
-            if is_definition(place) && !options.is_dry_run {
-                definitions::end::clean_up(server, &place.name)?;
+        let live = server.store.get(&target.resource.storage, &target.key());
+        let live = live.ok_or_else(|| Failure::not_found(&target.resource, &target.name))?;
+        target.resource.check_convertible(&live)?;
+        if let Some(deleted) = attempt(server, target, options, &live)? {
+            if is_definition(target) && !options.is_dry_run {
+                definitions::deletion::clean_up(server, &target.name)?;
             }
             return Ok(deleted);
         }
     }
-    Err(Failure::modified(&place.resource, &place.name))
+    Err(Failure::modified(&target.resource, &target.name))
 }
 
 /// One attempt; none if another write was faster.
 fn attempt(
     server: &Server,
-    place: &Place,
+    target: &RequestTarget,
     options: &DeleteOptions,
     live: &Arc<Record>,
 ) -> Result<Option<Deleted>, Failure> {
     let arena = Arena::new();
     let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
-    check_preconditions(place, options, object)?;
-    let step = if is_definition(place) && !is_marked(object) {
-        Step::Mark(definitions::end::marked(server, &arena, object))
+    check_preconditions(target, options, object)?;
+    let step = if is_definition(target) && !is_marked(object) {
+        Step::Mark(definitions::deletion::mark_deleted(server, &arena, object))
     } else {
-        step(server.now(), &arena, &place.resource, options, object)
+        step(server.now(), &arena, &target.resource, options, object)
     };
-    let (storage, key) = (&place.resource.storage, place.key());
-    let stored_version = &place.resource.storage_version;
+    let (storage, key) = (&target.resource.storage, target.key());
+    let stored_version = &target.resource.storage_version;
     let store = |object| {
         let marked = live.replaced(object, stored_version);
         if options.is_dry_run {
@@ -188,23 +193,27 @@ fn attempt(
     })
 }
 
-fn is_definition(place: &Place) -> bool {
-    place.resource.is(definitions::GROUP, definitions::KIND)
+fn is_definition(target: &RequestTarget) -> bool {
+    target.resource.is(definitions::GROUP, definitions::KIND)
 }
 
-fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {
+fn check_preconditions(
+    target: &RequestTarget,
+    options: &DeleteOptions,
+    object: Value<'_>,
+) -> Result<(), Failure> {
     let Some(wanted) = &options.preconditions else { return Ok(()) };
     let found = |name| object.at(&["metadata", name]).and_then(|value| value.as_str()).unwrap_or_default();
-    let is_namespace = place.resource.is("", "Namespace");
+    let is_namespace = target.resource.is("", "Namespace");
     let conflict = |why: String| {
         if is_namespace {
-            return Failure::conflict(&place.resource, &place.name, &why);
+            return Failure::conflict(&target.resource, &target.name, &why);
         }
-        let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
-        let mut failure = Failure::conflict(&place.resource, &place.name, &why);
+        let GroupVersionKind { group, kind, .. } = &target.resource.stored_as;
+        let mut failure = Failure::conflict(&target.resource, &target.name, &why);
         failure.message = match group.as_str() {
-            "" => format!("Operation cannot be fulfilled on {kind} {:?}: {why}", place.name),
-            group => format!("Operation cannot be fulfilled on {kind}.{group} {:?}: {why}", place.name),
+            "" => format!("Operation cannot be fulfilled on {kind} {:?}: {why}", target.name),
+            group => format!("Operation cannot be fulfilled on {kind}.{group} {:?}: {why}", target.name),
         };
         if let Some(details) = &mut failure.details {
             details["kind"] = kind.as_str().into();

@@ -10,7 +10,7 @@ mod strict;
 pub(crate) use self::{
     bind::bind,
     delete::{delete, delete_collection, delete_one, evict},
-    one::{Existence, Intent, OneWrite, storage_key},
+    one::{Existence, Input, OneWrite, storage_key},
 };
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
@@ -20,14 +20,14 @@ use crate::{
     actors::rbac,
     definitions,
     field::{FieldError, FieldPath},
-    http::{Answer, Request},
+    http::{Request, Response},
     kinds, metadata, namespaces, objects,
     options::{WriteOptions, unregistered},
     patch::{self, PatchError},
     read,
     registry::{self, Resource, Schema},
     scale,
-    server::{Place, Server, media},
+    server::{RequestTarget, Server, media},
     status::Failure,
     types::TYPES,
 };
@@ -41,35 +41,39 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 const GENERATED_NAMES: usize = 8;
 
 /// `POST` to a collection.
-pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+pub(crate) fn create(
+    server: &Server,
+    request: &Request,
+    target: &RequestTarget,
+) -> Result<Response, Failure> {
     // A response that the client doesn't accept is refused before anything is stored, here and in the other writes.
-    media(request, place)?;
+    media(request, target)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let (object, text) = body::object(&arena, request, place)?;
-    check_has_kind(place, object, text)?;
-    let object = of_kind(&arena, &place.resource, object)?;
-    let read = server.read_object(&arena, &place.resource, object);
-    let read = read.map_err(|failure| unreadable(place, failure))?;
-    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
-    check_namespace(place, read.object)?;
-    let new = strictness.deduped(&arena, metadata::wiped(&arena, read.object), false);
+    let (object, text) = body::object(&arena, request, target)?;
+    check_has_kind(target, object, text)?;
+    let object = of_kind(&arena, &target.resource, object)?;
+    let read = server.read_object(&arena, &target.resource, object);
+    let read = read.map_err(|failure| unreadable(target, failure))?;
+    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(target, &failure))?;
+    check_namespace(target, read.object)?;
+    let new = strictness.deduped(&arena, metadata::without_server_fields(&arena, read.object), false);
     let mut attempts = GENERATED_NAMES;
     loop {
-        let (place, is_generated) = named(place, read.object);
-        definitions::end::check_open(&place)?;
-        namespaces::check_open(server, &place)?;
+        let (target, is_generated) = named(target, read.object);
+        definitions::deletion::check_accepts_objects(&target)?;
+        namespaces::check_accepts_objects(server, &target)?;
         let write =
-            OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
+            OneWrite { server, arena: &arena, target: &target, options: &options, existence: Existence::New };
         let outcome = write.run(&|_| {
-            rbac::check_grant(server, request, &place, None, read.object, false)?;
-            Ok(Intent::Update(new))
+            rbac::check_grant(server, request, &target, None, read.object, false)?;
+            Ok(Input::Update(new))
         });
         let is_taken = outcome.as_ref().is_err_and(|failure| failure.reason == "AlreadyExists");
         attempts -= 1;
         if !is_taken || !is_generated || attempts == 0 {
-            return answer(server, request, &place, outcome, strictness);
+            return respond(server, request, &target, outcome, strictness);
         }
     }
 }
@@ -79,66 +83,70 @@ pub(crate) fn read_body<'a>(
     server: &Server,
     arena: &'a Arena,
     request: &Request,
-    place: &'a Place,
+    target: &'a RequestTarget,
 ) -> Result<Value<'a>, Failure> {
-    let (object, _) = body::object(arena, request, place)?;
-    let object = of_kind(arena, &place.resource, object)?;
-    Ok(server.read_object(arena, &place.resource, object)?.object)
+    let (object, _) = body::object(arena, request, target)?;
+    let object = of_kind(arena, &target.resource, object)?;
+    Ok(server.read_object(arena, &target.resource, object)?.object)
 }
 
 /// `PUT` of an object or of a subresource.
-pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request, place)?;
+pub(crate) fn update(
+    server: &Server,
+    request: &Request,
+    target: &RequestTarget,
+) -> Result<Response, Failure> {
+    media(request, target)?;
     let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let (object, text) = body::object(&arena, request, place)?;
-    check_has_kind(place, object, text)?;
-    let read = read_new(server, &arena, place, object).map_err(|failure| unreadable(place, failure))?;
-    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
-    check_place(place, read.object)?;
+    let (object, text) = body::object(&arena, request, target)?;
+    check_has_kind(target, object, text)?;
+    let read = read_new(server, &arena, target, object).map_err(|failure| unreadable(target, failure))?;
+    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(target, &failure))?;
+    check_target(target, read.object)?;
     let new = strictness.deduped(&arena, read.object, false);
     let uid = metadata_text(new, "uid");
-    if !uid.is_empty() && server.store.get(&place.resource.storage, &place.key()).is_none() {
-        let why = one::unmet(place, options.dry_run, "UID", &uid, "");
-        return Err(Failure::conflict(&place.resource, &place.name, &why));
+    if !uid.is_empty() && server.store.get(&target.resource.storage, &target.key()).is_none() {
+        let why = one::unmet(target, options.dry_run, "UID", &uid, "");
+        return Err(Failure::conflict(&target.resource, &target.name, &why));
     }
-    let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
-    let write = OneWrite { server, arena: &arena, place, options: &options, existence };
+    let existence = if creates_on_update(&target.resource) { Existence::Any } else { Existence::There };
+    let write = OneWrite { server, arena: &arena, target, options: &options, existence };
     let outcome = write.run(&|live| {
         if live.is_none() {
-            namespaces::check_open(server, place)?;
+            namespaces::check_accepts_objects(server, target)?;
             rbac::check_creation(server, request)?;
         }
-        rbac::check_grant(server, request, place, live, read.object, false)?;
-        Ok(Intent::Update(new))
+        rbac::check_grant(server, request, target, live, read.object, false)?;
+        Ok(Input::Update(new))
     });
-    answer(server, request, place, outcome, strictness)
+    respond(server, request, target, outcome, strictness)
 }
 
 /// `PATCH`, in all its forms.
-pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    check_patch_type(request, place)?;
-    media(request, place)?;
+pub(crate) fn patch(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
+    check_patch_type(request, target)?;
+    media(request, target)?;
     let is_apply = request.content_type() == APPLY_PATCH;
     let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
     if is_apply {
-        apply(server, request, place, &options)
+        apply(server, request, target, &options)
     } else {
-        patch_live(server, request, place, &options)
+        patch_live(server, request, target, &options)
     }
 }
 
 /// Refuses a patch of a sort that the resource doesn't take.
-pub(crate) fn check_patch_type(request: &Request, place: &Place) -> Result<(), Failure> {
+pub(crate) fn check_patch_type(request: &Request, target: &RequestTarget) -> Result<(), Failure> {
     let content_type = request.content_type();
-    let supported = if place.resource.is_custom() {
+    let supported = if target.resource.is_custom() {
         [JSON_PATCH, MERGE_PATCH, APPLY_PATCH].join(", ")
     } else {
         [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH].join(", ")
     };
     let is_known = supported.split(", ").any(|own| own == content_type);
-    if !is_known && place.resource.is_custom() {
+    if !is_known && target.resource.is_custom() {
         return Err(Failure::unsupported_media_type(&supported));
     }
     if !is_known {
@@ -152,9 +160,9 @@ pub(crate) fn check_patch_type(request: &Request, place: &Place) -> Result<(), F
 fn apply(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     options: &WriteOptions,
-) -> Result<Answer, Failure> {
+) -> Result<Response, Failure> {
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let text = body::text(request)?;
@@ -176,36 +184,36 @@ fn apply(
         let said = failure.message.trim_start_matches("strict decoding error: ");
         Failure::bad_request(format!("error strict decoding YAML: error converting YAML to JSON: {said}"))
     })?;
-    if place.subresource.is_empty() {
-        namespaces::check_open(server, place)?;
+    if target.subresource.is_empty() {
+        namespaces::check_accepts_objects(server, target)?;
     }
-    let write = OneWrite { server, arena: &arena, place, options, existence: of_apply(place) };
+    let write = OneWrite { server, arena: &arena, target, options, existence: of_apply(target) };
     let outcome = write.run(&|live| {
         if live.is_none() {
-            definitions::end::check_open(place)?;
+            definitions::deletion::check_accepts_objects(target)?;
             rbac::check_creation(server, request)?;
         }
         if let Some(live) = live {
-            check_uid(place, &metadata_text(live, "uid"), object)?;
+            check_uid(target, &metadata_text(live, "uid"), object)?;
         }
-        rbac::check_grant(server, request, place, live, object, true)?;
-        Ok(Intent::Apply(object))
+        rbac::check_grant(server, request, target, live, object, true)?;
+        Ok(Input::Apply(object))
     });
-    answer(server, request, place, outcome, strictness)
+    respond(server, request, target, outcome, strictness)
 }
 
 /// Only an apply of the object itself makes one.
-fn of_apply(place: &Place) -> Existence {
-    if place.subresource.is_empty() { Existence::Any } else { Existence::There }
+fn of_apply(target: &RequestTarget) -> Existence {
+    if target.subresource.is_empty() { Existence::Any } else { Existence::There }
 }
 
 /// A patch that is computed from the live object.
 fn patch_live(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     options: &WriteOptions,
-) -> Result<Answer, Failure> {
+) -> Result<Response, Failure> {
     let strictness = Strictness::new(options.field_validation);
     let patch: serde_json::Value = serde_json::from_slice(&request.body).map_err(|error| {
         let said = objects::in_go(&error);
@@ -219,32 +227,32 @@ fn patch_live(
         strictness.add(patch::unknown_members(&patch).into_iter());
     }
     let arena = Arena::new();
-    let write = OneWrite { server, arena: &arena, place, options, existence: Existence::There };
+    let write = OneWrite { server, arena: &arena, target, options, existence: Existence::There };
     let outcome = write.run(&|live| {
-        let found = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        let found = live.ok_or_else(|| Failure::not_found(&target.resource, &target.name))?;
         let uid = metadata_text(found, "uid");
-        let live = match place.subresource.as_str() {
-            "scale" => scale::to_patch(&place.resource, found)?,
+        let live = match target.subresource.as_str() {
+            "scale" => scale::to_patch(&target.resource, found)?,
             _ => found.to_json(),
         };
-        let (patched, shown) = patched(request.content_type(), &place.resource, live, &patch)?;
+        let (patched, shown) = patched(request.content_type(), &target.resource, live, &patch)?;
         let text = arena.copy_text(&patched.to_string());
         // It was JSON, so nothing else can be wrong with it.
         let object = Value::from_text(&arena, text).map_err(|_| objects::too_deep())?;
         let unreadable = |failure: Failure| match failure.reason {
             "BadRequest" => {
-                invalid_patch(shown.as_deref().unwrap_or(text), body::without_kind(place, &failure.message))
+                invalid_patch(shown.as_deref().unwrap_or(text), body::without_kind(target, &failure.message))
             }
             _ => failure,
         };
-        let read = read_new(server, &arena, place, object).map_err(unreadable)?;
+        let read = read_new(server, &arena, target, object).map_err(unreadable)?;
         strictness.note(&read.unknown).map_err(unreadable)?;
-        check_place(place, read.object)?;
-        check_uid(place, &uid, read.object)?;
-        rbac::check_grant(server, request, place, Some(found), read.object, false)?;
-        Ok(Intent::Update(strictness.deduped(&arena, read.object, true)))
+        check_target(target, read.object)?;
+        check_uid(target, &uid, read.object)?;
+        rbac::check_grant(server, request, target, Some(found), read.object, false)?;
+        Ok(Input::Update(strictness.deduped(&arena, read.object, true)))
     });
-    answer(server, request, place, outcome, strictness)
+    respond(server, request, target, outcome, strictness)
 }
 
 /// What a patch makes of the live object, and what is shown if that can't be read: the object itself, unless something else is
@@ -286,40 +294,41 @@ fn invalid_patch(shown: &str, why: &str) -> Failure {
 fn read_new<'a>(
     server: &Server,
     arena: &'a Arena,
-    place: &'a Place,
+    target: &'a RequestTarget,
     object: Value<'a>,
 ) -> Result<objects::ReadObject<'a>, Failure> {
-    if place.subresource == "scale" {
+    if target.subresource == "scale" {
         let scale = scale::read(server, arena, object)?;
         let errors = kinds::validate(&scale::kind(), "", scale.object, None);
         return match errors.as_slice() {
             [] => Ok(scale),
-            errors => Err(Failure::invalid("autoscaling", "Scale", &place.name, errors)),
+            errors => Err(Failure::invalid("autoscaling", "Scale", &target.name, errors)),
         };
     }
-    let object = of_kind(arena, &place.resource, object)?;
-    server.read_object(arena, &place.resource, object)
+    let object = of_kind(arena, &target.resource, object)?;
+    server.read_object(arena, &target.resource, object)
 }
 
 /// Refuses a body without a kind where it needs one: the kind of a custom resource can't be known otherwise.
-fn check_has_kind(place: &Place, object: Value<'_>, text: Text<'_>) -> Result<(), Failure> {
+fn check_has_kind(target: &RequestTarget, object: Value<'_>, text: Text<'_>) -> Result<(), Failure> {
     let is_missing = object.get("kind").and_then(|kind| kind.as_str()).is_none_or(str::is_empty);
-    if !is_missing || !place.resource.is_custom() || place.subresource == "scale" {
+    if !is_missing || !target.resource.is_custom() || target.subresource == "scale" {
         return Ok(());
     }
     let Text { text, .. } = text;
     Err(objects::unrecognized(
-        &place.resource.gvk.kind,
+        &target.resource.gvk.kind,
         &format!("Object 'Kind' is missing in '{text}'"),
         text.as_bytes(),
     ))
 }
 
 /// What is said of an object in a body that can't be read. Of built-in kinds it is said where they are read.
-fn unreadable(place: &Place, failure: Failure) -> Failure {
-    let is_own = place.resource.is_custom() && place.subresource != "scale" && failure.reason == "BadRequest";
+fn unreadable(target: &RequestTarget, failure: Failure) -> Failure {
+    let is_own =
+        target.resource.is_custom() && target.subresource != "scale" && failure.reason == "BadRequest";
     if is_own && !failure.message.starts_with("the API version in the data") {
-        body::unhandled(place, &failure)
+        body::unhandled(target, &failure)
     } else {
         failure
     }
@@ -380,35 +389,35 @@ fn metadata_text(object: Value<'_>, field: &str) -> String {
 }
 
 /// The place of a new object, under its name, and whether that was generated.
-fn named(place: &Place, object: Value<'_>) -> (Place, bool) {
+fn named(target: &RequestTarget, object: Value<'_>) -> (RequestTarget, bool) {
     let (name, base) = (metadata_text(object, "name"), metadata_text(object, "generateName"));
     let is_generated = name.is_empty() && !base.is_empty();
     let name = if is_generated { metadata::generated_name(&base) } else { name };
-    (Place { name, ..place.clone() }, is_generated)
+    (RequestTarget { name, ..target.clone() }, is_generated)
 }
 
 /// Refuses an object that says it is another one than the path says.
-fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
+fn check_target(target: &RequestTarget, object: Value<'_>) -> Result<(), Failure> {
     let name = metadata_text(object, "name");
     if name.is_empty() {
         return Err(Failure::bad_request(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
-            place.name
+            target.name
         )));
     }
-    if name != place.name {
+    if name != target.name {
         return Err(Failure::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
-            place.name
+            target.name
         )));
     }
-    check_namespace(place, object)
+    check_namespace(target, object)
 }
 
 /// Refuses an object that says it is in another namespace. Where there are none it may say what it likes.
-fn check_namespace(place: &Place, object: Value<'_>) -> Result<(), Failure> {
+fn check_namespace(target: &RequestTarget, object: Value<'_>) -> Result<(), Failure> {
     let namespace = metadata_text(object, "namespace");
-    if place.resource.namespaced && !namespace.is_empty() && namespace != place.namespace {
+    if target.resource.namespaced && !namespace.is_empty() && namespace != target.namespace {
         return Err(Failure::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
@@ -417,15 +426,15 @@ fn check_namespace(place: &Place, object: Value<'_>) -> Result<(), Failure> {
 }
 
 /// Refuses a patch that makes another object of one. The server looks at it twice.
-fn check_uid(place: &Place, uid: &str, object: Value<'_>) -> Result<(), Failure> {
+fn check_uid(target: &RequestTarget, uid: &str, object: Value<'_>) -> Result<(), Failure> {
     let wanted = metadata_text(object, "uid");
     if wanted.is_empty() || wanted == uid {
         return Ok(());
     }
     let path = FieldPath::new("metadata").child("uid");
     let error = FieldError::invalid_text(&path, &wanted, "field is immutable");
-    let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
-    Err(Failure::invalid(group, kind, &place.name, &[error.clone(), error]))
+    let GroupVersionKind { group, kind, .. } = &target.resource.stored_as;
+    Err(Failure::invalid(group, kind, &target.name, &[error.clone(), error]))
 }
 
 /// Kinds of which a `PUT` may make an object.
@@ -446,23 +455,23 @@ fn creates_on_update(resource: &Resource) -> bool {
     KINDS.iter().any(|(group, kind)| resource.is(group, kind))
 }
 
-fn answer(
+fn respond(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     outcome: Result<Outcome, Failure>,
     strictness: Strictness,
-) -> Result<Answer, Failure> {
-    let mut answer = match outcome {
+) -> Result<Response, Failure> {
+    let mut response = match outcome {
         Ok(outcome) => {
             let code = if outcome.created { 201 } else { 200 };
-            let mut answer = read::rendered(server, request, place, &outcome.record, code)?;
-            answer.warnings = outcome.warnings;
-            answer
+            let mut response = read::rendered(server, request, target, &outcome.record, code)?;
+            response.warnings = outcome.warnings;
+            response
         }
         // What is refused is warned of, too.
-        Err(failure) => Answer::failure(&failure),
+        Err(failure) => Response::failure(&failure),
     };
-    answer.warnings.extend(strictness.into_warnings());
-    Ok(answer)
+    response.warnings.extend(strictness.into_warnings());
+    Ok(response)
 }

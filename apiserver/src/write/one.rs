@@ -8,11 +8,11 @@ use std::{
 use baton_merge::{
     Arena,
     predict::Conflicts,
-    server::{Convert, Live, ManagerId, Order, Refusal, Rest, Spelling, Stored, Write},
+    server::{Convert, Hooks, Live, ManagerId, Order, Refusal, Spelling, Stored, Write},
     value::Value,
 };
 
-use super::{check_place, in_go::in_go};
+use super::{check_target, in_go::in_go};
 use crate::{
     actors, classes, definitions,
     field::{FieldError, FieldPath},
@@ -21,14 +21,14 @@ use crate::{
     pod_security, priorities,
     registry::Resource,
     scale,
-    server::{Place, Server},
-    services,
+    server::{RequestTarget, Server},
+    service_allocation,
     status::Failure,
     store::{Draft, Owners, Record},
 };
 
 /// What is to become of an object.
-pub(crate) enum Intent<'a> {
+pub(crate) enum Input<'a> {
     /// It is to have these fields.
     Apply(Value<'a>),
     /// It is to be this.
@@ -36,7 +36,7 @@ pub(crate) enum Intent<'a> {
 }
 
 /// Says what a write wants, given the live object.
-pub(crate) type Intend<'i, 's> = &'i dyn Fn(Option<Value<'s>>) -> Result<Intent<'s>, Failure>;
+pub(crate) type MakeInput<'i, 's> = &'i dyn Fn(Option<Value<'s>>) -> Result<Input<'s>, Failure>;
 
 /// What became of it.
 pub(crate) struct Outcome {
@@ -60,7 +60,7 @@ pub(crate) enum Existence {
 pub(crate) struct OneWrite<'s> {
     pub(crate) server: &'s Server,
     pub(crate) arena: &'s Arena,
-    pub(crate) place: &'s Place,
+    pub(crate) target: &'s RequestTarget,
     pub(crate) options: &'s WriteOptions,
     pub(crate) existence: Existence,
 }
@@ -70,23 +70,23 @@ const ATTEMPTS: usize = 100;
 
 impl<'s> OneWrite<'s> {
     /// Carries the write out. `intend` says what it wants, given the live object.
-    pub(crate) fn run(&self, intend: Intend<'_, 's>) -> Result<Outcome, Failure> {
-        let (resource, name) = (&self.place.resource, &self.place.name);
+    pub(crate) fn run(&self, make_input: MakeInput<'_, 's>) -> Result<Outcome, Failure> {
+        let (resource, name) = (&self.target.resource, &self.target.name);
         // What is handed out to one Service is known to the next.
         let _one_by_one = resource.is("", "Service").then(|| self.server.allocates());
         for _ in 0..ATTEMPTS {
-            let live = self.server.store.get(&resource.storage, &self.place.key());
+            let live = self.server.store.get(&resource.storage, &self.target.key());
             match (&live, self.existence) {
                 // What can't be stored at all is reported first.
                 (Some(live), Existence::New) => {
-                    self.attempt(None, intend)?;
-                    return Err(self.already_exists(live, &intend(None)?));
+                    self.attempt(None, make_input)?;
+                    return Err(self.already_exists(live, &make_input(None)?));
                 }
                 (None, Existence::There) => return Err(Failure::not_found(resource, name)),
                 (Some(live), _) => resource.check_convertible(live)?,
                 (None, _) => {}
             }
-            if let Some(outcome) = self.attempt(live.as_ref(), intend)? {
+            if let Some(outcome) = self.attempt(live.as_ref(), make_input)? {
                 return Ok(outcome);
             }
         }
@@ -94,9 +94,9 @@ impl<'s> OneWrite<'s> {
     }
 
     /// What a creation gets where there is such an object.
-    fn already_exists(&self, live: &Record, intent: &Intent<'_>) -> Failure {
-        let mut failure = Failure::already_exists(&self.place.resource, &self.place.name);
-        let (Intent::Apply(object) | Intent::Update(object)) = intent;
+    fn already_exists(&self, live: &Record, intent: &Input<'_>) -> Failure {
+        let mut failure = Failure::already_exists(&self.target.resource, &self.target.name);
+        let (Input::Apply(object) | Input::Update(object)) = intent;
         if object.at(&["metadata", "generateName"]).is_some_and(|base| base.as_str() != Some("")) {
             failure.message += ", the server was not able to generate a unique name for the object";
             failure.retry_after = Some(1);
@@ -113,13 +113,13 @@ impl<'s> OneWrite<'s> {
     fn attempt(
         &self,
         record: Option<&Arc<Record>>,
-        intend: Intend<'_, 's>,
+        make_input: MakeInput<'_, 's>,
     ) -> Result<Option<Outcome>, Failure> {
-        let (arena, resource) = (self.arena, &self.place.resource);
+        let (arena, resource) = (self.arena, &self.target.resource);
         let old = record.map(|record| resource.value(arena, record)).transpose();
         let old = old.map_err(Failure::internal)?;
         let live = old.map(|old| resource.shown(arena, old));
-        let wanted = intend(live)?;
+        let wanted = make_input(live)?;
         // What is written, in the version that is stored. The owners are recorded in the version of the request.
         let (wanted, brought) = self.converted(wanted);
         let (unfinished, finished) = (RefCell::new(None), Cell::new(None));
@@ -134,31 +134,29 @@ impl<'s> OneWrite<'s> {
             }
         };
         let convert: Convert<'_, '_> = &|object, version| resource.in_version(arena, object, version);
-        let rest = Rest { finish: &finish, convert: (!resource.is_custom()).then_some(convert) };
+        let hooks = Hooks { finish: &finish, convert: (!resource.is_custom()).then_some(convert) };
         let merged = resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
         let spelling = record.map_or(Spelling::UNKNOWN, |record| self.spelling(record));
         let before = live.map(|object| Live { object, spelling });
         let write = Write {
             manager: &self.options.field_manager,
-            subresource: &self.place.subresource,
+            subresource: &self.target.subresource,
             now: self.server.now(),
             release: self.server.release,
         };
         let stored = match &wanted {
-            Intent::Apply(patch) => {
-                merged.apply_and_finish(arena, before, *patch, write, self.options.force, rest)
-            }
-            Intent::Update(object) => merged.update_and_finish(arena, before, *object, write, rest),
+            Input::Apply(patch) => merged.apply_with(arena, before, *patch, write, self.options.force, hooks),
+            Input::Update(object) => merged.update_with(arena, before, *object, write, hooks),
         };
         if let Some(failure) = unfinished.into_inner() {
             return Err(failure);
         }
-        let (Intent::Apply(intended) | Intent::Update(intended)) = wanted;
+        let (Input::Apply(intended) | Input::Update(intended)) = wanted;
         let mut stored = stored.map_err(|refusal| self.refused(intended, live, refusal))?;
         // Only an apply that creates has to say which object it is about.
         let has_name = old.is_none() || intended.at(&["metadata", "name"]).is_some();
-        if has_name && matches!(wanted, Intent::Apply(_)) {
-            check_place(self.place, intended)?;
+        if has_name && matches!(wanted, Input::Apply(_)) {
+            check_target(self.target, intended)?;
         }
         self.check_preconditions(old, &wanted)?;
         if let Some(object) = finished.get().filter(|_| resource.is_converted()) {
@@ -166,21 +164,21 @@ impl<'s> OneWrite<'s> {
             stored.changed |= old.is_none_or(|old| !same_but_for_owners(arena, old, object));
             stored.object = object;
         }
-        let mut findings = objects::validate(resource, &self.place.subresource, stored.object, old);
+        let mut findings = objects::validate(resource, &self.target.subresource, stored.object, old);
         if !findings.errors.is_empty() {
             let (group, kind) = (&resource.stored_as.group, &resource.stored_as.kind);
-            return Err(Failure::invalid(group, kind, &self.place.name, &findings.errors));
+            return Err(Failure::invalid(group, kind, &self.target.name, &findings.errors));
         }
-        findings.warnings.extend(pod_security::admit(self.server, self.place, stored.object, old)?);
+        findings.warnings.extend(pod_security::admit(self.server, self.target, stored.object, old)?);
         if let Some(old) = old {
-            classes::check_growth(self.server, self.place, stored.object, old)?;
+            classes::check_growth(self.server, self.target, stored.object, old)?;
         } else {
             self.server.actors.report_missing(resource);
         }
         // Held until the object is stored.
-        let _admitted = actors::admit(self.server, self.place, stored.object, old)?;
+        let _admitted = actors::admit(self.server, self.target, stored.object, old)?;
         stored.object = objects::without_nulls(arena, resource, stored.object);
-        if let Some(record) = record.filter(|_| resource.is_read_anew() && !stored.changed) {
+        if let Some(record) = record.filter(|_| resource.may_differ_from_stored() && !stored.changed) {
             let raw = resource.raw(arena, record).map_err(Failure::internal)?;
             stored.changed = record.stored_version != resource.storage_version
                 || !same_but_for_owners(arena, raw, stored.object);
@@ -188,7 +186,7 @@ impl<'s> OneWrite<'s> {
         if resource.is_converted() || resource.is("batch", "Job") {
             stored.object = kinds::default(arena, &resource.stored_as, stored.object);
         }
-        let stored = self.store(record, &stored, matches!(wanted, Intent::Apply(_)))?;
+        let stored = self.store(record, &stored, matches!(wanted, Input::Apply(_)))?;
         Ok(stored.map(|outcome| Outcome { warnings: findings.warnings, ..outcome }))
     }
 
@@ -205,7 +203,7 @@ impl<'s> OneWrite<'s> {
             object: stored.object,
             owners: Owners::Written(stored),
             order: stored.order,
-            stored_version: &self.place.resource.storage_version,
+            stored_version: &self.target.resource.storage_version,
         };
         let created = live.is_none();
         let record = Record::write(&draft, live.map_or(0, |live| live.version));
@@ -213,30 +211,32 @@ impl<'s> OneWrite<'s> {
         if self.options.dry_run {
             return outcome(Arc::new(record));
         }
-        let (storage, key) = (&self.place.resource.storage, self.place.key());
-        if let (Some(live), true) = (live, metadata::is_done_for(&self.place.resource, stored.object)) {
+        let (storage, key) = (&self.target.resource.storage, self.target.key());
+        if let (Some(live), true) = (live, metadata::is_ready_to_remove(&self.target.resource, stored.object))
+        {
             if self.server.store.remove(storage, &key, live).is_err() {
                 return Ok(None);
             }
-            definitions::end::object_gone(self.server, &self.place.resource)?;
+            definitions::deletion::object_gone(self.server, &self.target.resource)?;
             // Only the client that removed the last finalizer sees the object without it.
             return outcome(Arc::new(record));
         }
         let record = self.fitting(record, &draft, is_apply)?;
         let Ok(record) = self.server.store.put(storage, key, live, &record) else { return Ok(None) };
-        if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty()
+        if self.target.resource.is(definitions::GROUP, definitions::KIND)
+            && self.target.subresource.is_empty()
         {
-            definitions::written(self.server, self.place)?;
+            definitions::written(self.server, self.target)?;
         }
         outcome(record)
     }
 
     /// A record that etcd takes: without owners where these make it too large, unless they are what the write is about.
     fn fitting(&self, record: Record, draft: &Draft<'_, '_>, is_apply: bool) -> Result<Record, Failure> {
-        match limits::check(self.place, &record) {
+        match limits::check(self.target, &record) {
             Err(_) if !is_apply => {
                 let bare = Record::write(&Draft { owners: Owners::Text(""), ..*draft }, record.version);
-                limits::check(self.place, &bare).map(|()| bare)
+                limits::check(self.target, &bare).map(|()| bare)
             }
             checked => checked.map(|()| record),
         }
@@ -244,13 +244,13 @@ impl<'s> OneWrite<'s> {
 
     /// What is wanted, as the server has it in memory: where the object is stored in another version, an update has been there
     /// and back. Then also as it is stored.
-    fn converted(&self, wanted: Intent<'s>) -> (Intent<'s>, Option<Value<'s>>) {
-        let (arena, resource) = (self.arena, &self.place.resource);
+    fn converted(&self, wanted: Input<'s>) -> (Input<'s>, Option<Value<'s>>) {
+        let (arena, resource) = (self.arena, &self.target.resource);
         match wanted {
-            Intent::Update(object) if resource.is_converted() => {
+            Input::Update(object) if resource.is_converted() => {
                 let brought = resource.stored(arena, object);
                 let shown = resource.shown(arena, brought);
-                (Intent::Update(shown), Some(brought.with(arena, &["metadata", "managedFields"], None)))
+                (Input::Update(shown), Some(brought.with(arena, &["metadata", "managedFields"], None)))
             }
             wanted => (wanted, None),
         }
@@ -260,16 +260,16 @@ impl<'s> OneWrite<'s> {
     fn finished(
         &self,
         old: Option<Value<'s>>,
-        intent: &Intent<'s>,
+        intent: &Input<'s>,
         object: Value<'s>,
     ) -> Result<Value<'s>, Failure> {
-        let Self { server, arena, place, .. } = *self;
-        let resource = &place.resource;
+        let Self { server, arena, target, .. } = *self;
+        let resource = &target.resource;
         let object = match intent {
-            _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
+            _ if target.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
-            Intent::Update(_) => server.without_empty_lists(arena, resource, object),
-            Intent::Apply(_) => match old {
+            Input::Update(_) => server.without_empty_lists(arena, resource, object),
+            Input::Apply(_) => match old {
                 // What the request's version lacks stays, too.
                 Some(old)
                     if resource.is_converted()
@@ -281,29 +281,29 @@ impl<'s> OneWrite<'s> {
             },
         };
         let object = match old {
-            Some(old) => metadata::kept(arena, object, old),
-            None => metadata::created(arena, object, place, server.now()),
+            Some(old) => metadata::for_update(arena, object, old),
+            None => metadata::for_create(arena, object, target, server.now()),
         };
         let object = match old {
-            None if resource.is("", "Pod") => priorities::given(server, arena, place, object)?,
+            None if resource.is("", "Pod") => priorities::given(server, arena, target, object)?,
             None => classes::given(server, arena, resource, object),
             Some(_) => object,
         };
         if resource.is("scheduling.k8s.io", "PriorityClass") {
-            priorities::check_default(server, place, object)?;
+            priorities::check_default(server, target, object)?;
         }
         objects::check_depth(object)?;
-        let object = objects::prepare(arena, resource, &place.subresource, object, old, server.now());
-        if resource.is("", "Service") && place.subresource.is_empty() {
-            return services::allocated(server, arena, place, object, self.options.dry_run);
+        let object = objects::prepare(arena, resource, &target.subresource, object, old, server.now());
+        if resource.is("", "Service") && target.subresource.is_empty() {
+            return service_allocation::allocated(server, arena, target, object, self.options.dry_run);
         }
         Ok(object)
     }
 
     /// What the request itself says of the object that it is meant for.
-    fn check_preconditions(&self, old: Option<Value<'_>>, intent: &Intent<'_>) -> Result<(), Failure> {
-        let (Intent::Apply(object) | Intent::Update(object)) = intent;
-        let (resource, name) = (&self.place.resource, &self.place.name);
+    fn check_preconditions(&self, old: Option<Value<'_>>, intent: &Input<'_>) -> Result<(), Failure> {
+        let (Input::Apply(object) | Input::Update(object)) = intent;
+        let (resource, name) = (&self.target.resource, &self.target.name);
         let text = |object: Value<'_>, field| {
             object
                 .at(&["metadata", field])
@@ -311,11 +311,11 @@ impl<'s> OneWrite<'s> {
                 .unwrap_or_default()
         };
         let number = options::version_number(&text(*object, "resourceVersion"));
-        let is_apply = matches!(intent, Intent::Apply(_));
+        let is_apply = matches!(intent, Input::Apply(_));
         let Some(old) = old else {
             if self.existence == Existence::New {
                 return match number {
-                    Ok(number) if number > 0 => Err(Failure::unexplained(
+                    Ok(number) if number > 0 => Err(Failure::without_reason(
                         "resourceVersion should not be set on objects to be created",
                     )),
                     _ => Ok(()),
@@ -328,7 +328,7 @@ impl<'s> OneWrite<'s> {
                 );
                 return Err(Failure::conflict(resource, name, &why));
             }
-            let number = number.map_err(Failure::unexplained);
+            let number = number.map_err(Failure::without_reason);
             // What it is to be a version of is gone, so that the object is created.
             return number.map(drop);
         };
@@ -337,10 +337,10 @@ impl<'s> OneWrite<'s> {
             return Err(Failure::conflict(
                 resource,
                 name,
-                &unmet(self.place, self.options.dry_run, "UID", &wanted, &found),
+                &unmet(self.target, self.options.dry_run, "UID", &wanted, &found),
             ));
         }
-        let number = number.map_err(Failure::unexplained)?;
+        let number = number.map_err(Failure::without_reason)?;
         if number > 0 {
             let is_current = options::version_number(&text(old, "resourceVersion")) == Ok(number);
             return if is_current { Ok(()) } else { Err(Failure::modified(resource, name)) };
@@ -358,7 +358,7 @@ impl<'s> OneWrite<'s> {
 
     /// How the field sets are spelled; only a write that would spell them otherwise has to know.
     fn spelling(&self, record: &Record) -> Spelling {
-        let written = if self.place.resource.is_custom() || self.place.subresource == "scale" {
+        let written = if self.target.resource.is_custom() || self.target.subresource == "scale" {
             Order::Names
         } else {
             Order::Set
@@ -375,7 +375,7 @@ impl<'s> OneWrite<'s> {
                 let causes = conflicts.iter().map(|of| (of.path.to_string(), cause(&of.manager)));
                 Failure::apply_conflict(conflicts.to_string(), causes)
             }
-            Refusal::BadRequest(message) => match scale::paths(&self.place.resource) {
+            Refusal::BadRequest(message) => match scale::paths(&self.target.resource) {
                 Some(paths) if message.starts_with("spec.replicas") => Failure::bad_request(paths.empty()),
                 _ => Failure::bad_request(message),
             },
@@ -393,11 +393,11 @@ impl<'s> OneWrite<'s> {
                 };
                 let name =
                     |field| of.and_then(|of| of.at(&["metadata", field])?.as_str()).unwrap_or_default();
-                let gvk = match self.place.subresource.as_str() {
+                let gvk = match self.target.subresource.as_str() {
                     "scale" => &scale::kind(),
-                    _ => &self.place.resource.gvk,
+                    _ => &self.target.resource.gvk,
                 };
-                Failure::unexplained(format!(
+                Failure::without_reason(format!(
                     "failed to {what} object ({}/{}; {gvk}){end}: {}",
                     name("namespace"),
                     name("name"),
@@ -409,7 +409,7 @@ impl<'s> OneWrite<'s> {
                 let reason = message.strip_prefix("can't convert to the version ");
                 let reason = reason.and_then(|of| of.split_once(": ")).map(|(_, reason)| reason);
                 let of_custom = reason.filter(|reason| reason.starts_with("request to convert CR"));
-                Failure::unexplained(of_custom.unwrap_or(&message))
+                Failure::without_reason(of_custom.unwrap_or(&message))
             }
         }
     }
@@ -444,8 +444,8 @@ fn needs_version(resource: &Resource) -> bool {
 }
 
 /// An object that doesn't meet a precondition on its `UID` or its `ResourceVersion`, with the storage's message.
-pub(crate) fn unmet(place: &Place, dry_run: bool, of: &str, wanted: &str, found: &str) -> String {
-    let key = storage_key(place);
+pub(crate) fn unmet(target: &RequestTarget, dry_run: bool, of: &str, wanted: &str, found: &str) -> String {
+    let key = storage_key(target);
     // A dry run asks another layer, which doesn't know where in etcd it is.
     let key = if dry_run { key.trim_start_matches("/registry") } else { &key };
     format!(
@@ -454,8 +454,8 @@ pub(crate) fn unmet(place: &Place, dry_run: bool, of: &str, wanted: &str, found:
 }
 
 /// Where etcd would have the object.
-pub(crate) fn storage_key(place: &Place) -> String {
-    let Place { resource, namespace, name, .. } = place;
+pub(crate) fn storage_key(target: &RequestTarget) -> String {
+    let RequestTarget { resource, namespace, name, .. } = target;
     let group = if resource.is_custom() { format!("{}/", resource.gvk.group) } else { String::new() };
     let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
     let plural = match resource.plural.as_str() {

@@ -8,7 +8,7 @@ use std::{
 use baton_apiserver::{Actor, ApiServer, Load};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, PODS, pass, pod, says};
+use crate::cluster::{Cluster, PODS, condition, pass, pod};
 
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";
 const AUTOSCALERS: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
@@ -61,7 +61,7 @@ async fn without_metrics_only_the_bounds_count() {
     let cluster = cluster(3, json!(null)).await;
     let autoscaler = cluster.get(AUTOSCALER).await;
     assert_eq!(
-        says(&autoscaler, "ScalingActive"),
+        condition(&autoscaler, "ScalingActive"),
         [
             "False",
             "FailedGetResourceMetric",
@@ -70,7 +70,7 @@ async fn without_metrics_only_the_bounds_count() {
         ]
     );
     assert_eq!(
-        says(&autoscaler, "AbleToScale"),
+        condition(&autoscaler, "AbleToScale"),
         ["True", "SucceededGetScale", "the HPA controller was able to get the target's current scale"]
     );
 }
@@ -84,9 +84,9 @@ async fn a_target_is_scaled_to_its_load_through_its_scale() {
     assert_eq!(replicas(&cluster).await, 3);
     let autoscaler = cluster.get(AUTOSCALER).await;
     let rescaled = "the HPA controller was able to update the target scale to 3";
-    assert_eq!(says(&autoscaler, "AbleToScale"), ["True", "SucceededRescale", rescaled]);
+    assert_eq!(condition(&autoscaler, "AbleToScale"), ["True", "SucceededRescale", rescaled]);
     assert_eq!(
-        says(&autoscaler, "ScalingActive"),
+        condition(&autoscaler, "ScalingActive"),
         [
             "True",
             "ValidMetricFound",
@@ -111,8 +111,8 @@ async fn a_target_is_scaled_to_its_load_through_its_scale() {
 
     pass(Duration::from_secs(16)).await;
     let autoscaler = cluster.get(AUTOSCALER).await;
-    assert_eq!(says(&autoscaler, "AbleToScale")[1], "ReadyForNewScale");
-    assert_eq!(says(&autoscaler, "ScalingLimited")[1], "DesiredWithinRange");
+    assert_eq!(condition(&autoscaler, "AbleToScale")[1], "ReadyForNewScale");
+    assert_eq!(condition(&autoscaler, "ScalingLimited")[1], "DesiredWithinRange");
     assert_eq!(autoscaler["status"]["currentReplicas"], 3);
 }
 
@@ -135,17 +135,17 @@ async fn a_target_grows_at_most_to_its_maximum_and_shrinks_late() {
     assert_eq!(replicas(&cluster).await, 6);
     let autoscaler = cluster.get(AUTOSCALER).await;
     assert_eq!(
-        says(&autoscaler, "ScalingLimited"),
+        condition(&autoscaler, "ScalingLimited"),
         ["True", "TooManyReplicas", "the desired replica count is more than the maximum replica count"]
     );
     cluster.server.set_load("default", "Deployment", "web", Load::Millicores(10));
     pass(Duration::from_mins(1)).await;
     assert_eq!(replicas(&cluster).await, 6);
-    assert_eq!(says(&cluster.get(AUTOSCALER).await, "AbleToScale")[1], "ScaleDownStabilized");
+    assert_eq!(condition(&cluster.get(AUTOSCALER).await, "AbleToScale")[1], "ScaleDownStabilized");
     pass(Duration::from_mins(5)).await;
     assert_eq!(replicas(&cluster).await, 2);
     assert_eq!(
-        says(&cluster.get(AUTOSCALER).await, "ScalingLimited"),
+        condition(&cluster.get(AUTOSCALER).await, "ScalingLimited"),
         ["True", "TooFewReplicas", "the desired replica count is less than the minimum replica count"]
     );
 }
@@ -158,7 +158,7 @@ async fn policies_limit_how_fast_a_target_changes() {
     cluster.settle().await;
     assert_eq!(replicas(&cluster).await, 3);
     assert_eq!(
-        says(&cluster.get(AUTOSCALER).await, "ScalingLimited"),
+        condition(&cluster.get(AUTOSCALER).await, "ScalingLimited"),
         [
             "True",
             "ScaleUpLimit",
@@ -228,7 +228,7 @@ async fn unscaled_with(pods: impl IntoIterator<Item = Value>) -> String {
     pass(Duration::from_secs(20)).await;
     let autoscaler = cluster.get(AUTOSCALER).await;
     assert_eq!(cluster.get(WIDGET).await["spec"]["replicas"], 2, "{}", autoscaler["status"]);
-    let [status, reason, message] = says(&autoscaler, "ScalingActive");
+    let [status, reason, message] = condition(&autoscaler, "ScalingActive");
     assert_eq!([status, reason], ["False", "FailedGetResourceMetric"], "{message}");
     message.rsplit("failed to get cpu utilization: ").next().unwrap().to_owned()
 }
@@ -292,5 +292,5 @@ async fn two_autoscalers_of_one_target_stop_each_other() {
     assert_eq!(replicas(&cluster).await, 3);
     let message = "pods by selector app=web are controlled by multiple HPAs: [{other default} {web default}]";
     let expected = ["False", "AmbiguousSelector", message];
-    assert_eq!(says(&cluster.get(AUTOSCALER).await, "ScalingActive"), expected);
+    assert_eq!(condition(&cluster.get(AUTOSCALER).await, "ScalingActive"), expected);
 }

@@ -3,7 +3,7 @@
 use baton_apiserver::Actor;
 use serde_json::json;
 
-use crate::cluster::{Cluster, PODS, pod, says};
+use crate::cluster::{Cluster, PODS, condition, pod};
 
 #[tokio::test(start_paused = true)]
 async fn a_budget_counts_its_pods_and_refuses_to_evict_too_many() {
@@ -27,7 +27,7 @@ async fn a_budget_counts_its_pods_and_refuses_to_evict_too_many() {
             "observedGeneration": 1,
         })
     );
-    assert_eq!(says(&budget, "DisruptionAllowed"), ["True", "SufficientPods", ""]);
+    assert_eq!(condition(&budget, "DisruptionAllowed"), ["True", "SufficientPods", ""]);
 
     let eviction =
         |name: &str| json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});

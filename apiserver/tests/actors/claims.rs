@@ -3,7 +3,7 @@
 use baton_apiserver::Actor;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, PODS, pod, says};
+use crate::cluster::{Cluster, PODS, condition, pod};
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -83,7 +83,7 @@ async fn a_class_decides_when_and_whether_a_claim_is_bound() {
     cluster.post(PODS, user("stuck", "lost")).await;
     cluster.settle().await;
     assert_eq!(
-        says(&cluster.get(&format!("{PODS}/stuck")).await, "PodScheduled"),
+        condition(&cluster.get(&format!("{PODS}/stuck")).await, "PodScheduled"),
         [
             "False",
             "Unschedulable",

@@ -41,7 +41,7 @@ impl Cluster {
         }
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         match self.client.request::<Value>(request.body(body).unwrap()).await {
-            Ok(answer) => Ok(answer),
+            Ok(response) => Ok(response),
             Err(kube::Error::Api(status)) => Err((u64::from(status.code), status.message)),
             Err(error) => panic!("{path}: {error}"),
         }
@@ -114,7 +114,7 @@ pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> &'v Value {
 }
 
 /// What a condition says: its status, reason and message.
-pub(crate) fn says<'v>(object: &'v Value, kind: &str) -> [&'v str; 3] {
+pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> [&'v str; 3] {
     let condition = condition(object, kind);
     ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_apiserver::{Actor, Readiness};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, PODS, pass, says};
+use crate::cluster::{Cluster, PODS, condition, pass};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const WEB: &str = "/apis/apps/v1/namespaces/default/deployments/web";
@@ -97,11 +97,11 @@ async fn a_deployment_gets_its_pods() {
         })
     );
     assert_eq!(
-        says(&web, "Available"),
+        condition(&web, "Available"),
         ["True", "MinimumReplicasAvailable", "Deployment has minimum availability."]
     );
     let progressed = format!("ReplicaSet \"web-{hash}\" has successfully progressed.");
-    assert_eq!(says(&web, "Progressing"), ["True", "NewReplicaSetAvailable", &progressed]);
+    assert_eq!(condition(&web, "Progressing"), ["True", "NewReplicaSetAvailable", &progressed]);
     let owner = |subresource: &str| {
         let entries = web["metadata"]["managedFields"].as_array().unwrap();
         let of = |entry: &&Value| entry["subresource"].as_str().unwrap_or_default() == subresource;
@@ -126,7 +126,7 @@ async fn a_rollout_goes_on_as_its_pods_become_ready() {
     pass(Duration::from_secs(11)).await;
     assert_eq!(sizes(&cluster).await, [size("app:1", 0), size("app:2", 4)]);
     let web = cluster.get(WEB).await;
-    assert_eq!(says(&web, "Progressing")[1], "NewReplicaSetAvailable");
+    assert_eq!(condition(&web, "Progressing")[1], "NewReplicaSetAvailable");
     assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "2");
 
     cluster.server.pods().set_readiness(Readiness::AtOnce);
@@ -145,9 +145,9 @@ async fn a_rollout_without_progress_times_out() {
     cluster.server.pods().set_readiness_of([("app", "web")], Readiness::Never);
     cluster.patch(WEB, image("broken:1")).await;
     pass(Duration::from_secs(50)).await;
-    assert_eq!(says(&cluster.get(WEB).await, "Progressing")[1], "ReplicaSetUpdated");
+    assert_eq!(condition(&cluster.get(WEB).await, "Progressing")[1], "ReplicaSetUpdated");
     pass(Duration::from_secs(11)).await;
-    let [status, reason, message] = says(&cluster.get(WEB).await, "Progressing").map(str::to_owned);
+    let [status, reason, message] = condition(&cluster.get(WEB).await, "Progressing").map(str::to_owned);
     assert_eq!([status.as_str(), &reason], ["False", "ProgressDeadlineExceeded"]);
     assert!(message.starts_with("ReplicaSet \"web-") && message.ends_with("\" has timed out progressing."));
     assert_eq!(sizes(&cluster).await, [size("app:1", 2), size("broken:1", 1)]);
@@ -164,7 +164,7 @@ async fn recreating_ends_all_old_pods_first() {
     assert_eq!((before.len(), after.len()), (3, 3));
     assert!(after.iter().all(|pod| pod["spec"]["containers"][0]["image"] == "app:2"));
     assert_eq!(
-        says(&cluster.get(WEB).await, "Available"),
+        condition(&cluster.get(WEB).await, "Available"),
         ["False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."]
     );
 }
@@ -175,7 +175,7 @@ async fn a_paused_deployment_is_scaled_but_not_rolled_out() {
     cluster.patch(WEB, json!({"spec": {"paused": true}})).await;
     cluster.settle().await;
     let web = cluster.get(WEB).await;
-    assert_eq!(says(&web, "Progressing"), ["Unknown", "DeploymentPaused", "Deployment is paused"]);
+    assert_eq!(condition(&web, "Progressing"), ["Unknown", "DeploymentPaused", "Deployment is paused"]);
     cluster.patch(WEB, image("app:2")).await;
     cluster.patch(WEB, json!({"spec": {"replicas": 3}})).await;
     cluster.settle().await;
@@ -233,7 +233,7 @@ async fn a_deployment_says_that_its_pods_are_refused() {
     cluster.post(DEPLOYMENTS, deployment(2, &json!({}))).await;
     cluster.settle().await;
     let web = cluster.get(WEB).await;
-    let [status, reason, message] = says(&web, "ReplicaFailure");
+    let [status, reason, message] = condition(&web, "ReplicaFailure");
     assert_eq!([status, reason], ["True", "FailedCreate"]);
     let why = "is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1";
     assert!(message.starts_with("pods \"web-") && message.ends_with(why), "{message}");

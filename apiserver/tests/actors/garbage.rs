@@ -35,8 +35,8 @@ async fn in_the_foreground_an_owner_goes_after_its_dependents() {
     let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
     cluster.patch(&format!("{CONFIG_MAPS}/grandchild"), held).await;
     let options = json!({"propagationPolicy": "Foreground"});
-    let answer = cluster.delete(&format!("{CONFIG_MAPS}/owner"), options).await;
-    assert_eq!(answer["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    let response = cluster.delete(&format!("{CONFIG_MAPS}/owner"), options).await;
+    assert_eq!(response["metadata"]["finalizers"], json!(["foregroundDeletion"]));
     cluster.settle().await;
     let child = cluster.get(&format!("{CONFIG_MAPS}/child")).await;
     assert_eq!(child["metadata"]["finalizers"], json!(["foregroundDeletion"]));

@@ -3,7 +3,7 @@
 use baton_apiserver::Actor;
 use serde_json::json;
 
-use crate::cluster::{Cluster, cart, config_map, says, with_carts};
+use crate::cluster::{Cluster, cart, condition, config_map, with_carts};
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_goes_with_all_that_is_in_it() {
@@ -27,11 +27,11 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
     let space = cluster.get("/api/v1/namespaces/team").await;
     assert_eq!(space["status"]["phase"], "Terminating");
     assert_eq!(
-        says(&space, "NamespaceContentRemaining"),
+        condition(&space, "NamespaceContentRemaining"),
         ["True", "SomeResourcesRemain", "Some resources are remaining: configmaps. has 1 resource instances"]
     );
     assert_eq!(
-        says(&space, "NamespaceFinalizersRemaining"),
+        condition(&space, "NamespaceFinalizersRemaining"),
         [
             "True",
             "SomeFinalizersRemain",
@@ -39,7 +39,7 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
         ]
     );
     assert_eq!(
-        says(&space, "NamespaceDeletionDiscoveryFailure"),
+        condition(&space, "NamespaceDeletionDiscoveryFailure"),
         ["False", "ResourcesDiscovered", "All resources successfully discovered"]
     );
 

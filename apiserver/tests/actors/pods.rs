@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_apiserver::{Actor, Readiness};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, PODS, pass, pod, says};
+use crate::cluster::{Cluster, PODS, condition, pass, pod};
 
 #[tokio::test(start_paused = true)]
 async fn pods_become_ready_when_a_test_says_so() {
@@ -19,20 +19,20 @@ async fn pods_become_ready_when_a_test_says_so() {
     let ready = async || {
         let pods = cluster.items(PODS).await;
         assert!(pods.iter().all(|pod| pod["status"]["phase"] == "Running"));
-        let ready = pods.iter().filter(|pod| says(pod, "Ready")[0] == "True");
+        let ready = pods.iter().filter(|pod| condition(pod, "Ready")[0] == "True");
         ready.map(|pod| pod["metadata"]["name"].clone()).collect::<Vec<_>>()
     };
     cluster.settle().await;
     assert_eq!(ready().await, ["quick"]);
     let slow = cluster.get(&format!("{PODS}/slow")).await;
     assert_eq!(
-        says(&slow, "Ready"),
+        condition(&slow, "Ready"),
         ["False", "ContainersNotReady", "containers with unready status: [app]"]
     );
     pass(Duration::from_secs(20)).await;
     assert_eq!(ready().await, ["quick", "slow"]);
     let slow = cluster.get(&format!("{PODS}/slow")).await;
-    assert_eq!(says(&slow, "Ready"), ["True", "", ""]);
+    assert_eq!(condition(&slow, "Ready"), ["True", "", ""]);
     let entries = slow["metadata"]["managedFields"].as_array().unwrap();
     let kubelet = entries.iter().find(|entry| entry["subresource"] == "status").unwrap();
     assert_eq!(kubelet["manager"], "kubelet");
@@ -75,5 +75,5 @@ async fn gated_pods_and_those_of_another_scheduler_wait() {
     });
     cluster.post(&format!("{PODS}/others/binding"), binding).await;
     assert_eq!(phases().await, ["Running", "Running"]);
-    assert_eq!(says(&cluster.get(&format!("{PODS}/gated")).await, "PodScheduled"), ["True", "", ""]);
+    assert_eq!(condition(&cluster.get(&format!("{PODS}/gated")).await, "PodScheduled"), ["True", "", ""]);
 }

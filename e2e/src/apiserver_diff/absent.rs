@@ -95,7 +95,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
             "/apis/certificates.k8s.io/v1/certificatesigningrequests",
             r#"{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest","metadata":{"name":"any"},
                 "spec":{"request":"eA==","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}}"#,
-            201, "doesn't play the defaults and the validation of certificatesigningrequests",
+            201, "doesn't implement the defaults and the validation of certificatesigningrequests",
         ),
     ];
     "controllers and nodes",
@@ -118,17 +118,17 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get("/api/v1/namespaces/default/events", 200, r#""items":[]"#),
     ];
     "`exec`, `attach`, `log`, `port-forward`, `proxy`", "501 with a message": [
-        get("/api/v1/namespaces/default/pods/web/exec", 501, "isn't played"),
-        get("/api/v1/namespaces/default/pods/web/attach", 501, "isn't played"),
-        get("/api/v1/namespaces/default/pods/web/log", 501, "isn't played"),
-        get("/api/v1/namespaces/default/pods/web/portforward", 501, "isn't played"),
-        get("/api/v1/namespaces/default/pods/web/proxy", 501, "isn't played"),
+        get("/api/v1/namespaces/default/pods/web/exec", 501, "isn't implemented"),
+        get("/api/v1/namespaces/default/pods/web/attach", 501, "isn't implemented"),
+        get("/api/v1/namespaces/default/pods/web/log", 501, "isn't implemented"),
+        get("/api/v1/namespaces/default/pods/web/portforward", 501, "isn't implemented"),
+        get("/api/v1/namespaces/default/pods/web/proxy", 501, "isn't implemented"),
     ];
     "defaults and validation of kinds that operators rarely create", "stored and merged as they are, with a warning": [
         post(
             "/apis/resource.k8s.io/v1/deviceclasses",
             r#"{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"web"},"spec":{}}"#,
-            201, "doesn't play the defaults and the validation of deviceclasses",
+            201, "doesn't implement the defaults and the validation of deviceclasses",
         ),
     ];
     "protobuf in responses, CBOR", "JSON and YAML; what clients send as protobuf is read": [
@@ -155,7 +155,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
         ),
         post(
             "/api/v1/namespaces/default/serviceaccounts/default/token",
-            r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 501, "isn't played",
+            r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 501, "isn't implemented",
         ),
     ];
     "the admission plugin LimitRanger, and what RuntimeClasses and ServiceAccounts do to new pods",

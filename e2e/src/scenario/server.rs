@@ -188,7 +188,7 @@ impl SeedServer {
     pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Accuracy)> {
         let judged = done.and_then(Done::asked).map(|asked| {
             let mut core = lock(&self.core);
-            let prediction = core.answer(&asked.question.to_string()).parse().unwrap_or(Json::Null);
+            let prediction = core.respond(&asked.question.to_string()).parse().unwrap_or(Json::Null);
             let accuracy = asked.judge(&prediction);
             (prediction, accuracy)
         });

@@ -19,7 +19,7 @@ pub type Peer = Box<dyn FnMut(&[String]) -> Result<Vec<String>> + Send>;
 pub fn core() -> Peer {
     let mut session = Session::checked();
     let mut respond = move |line: &String| {
-        panic::catch_unwind(AssertUnwindSafe(|| session.answer(line))).unwrap_or_else(|_| {
+        panic::catch_unwind(AssertUnwindSafe(|| session.respond(line))).unwrap_or_else(|_| {
             session = Session::checked();
             "the core panicked".to_owned()
         })

@@ -19,7 +19,7 @@ pub enum PathElement<'a> {
     Index(i64),
     /// An item that nothing names, because the fields that are its keys are gone. Never written to FieldsV1; it exists
     /// because removing what an entry owns can remove the key of an item whose own path the entry doesn't own.
-    Nameless,
+    Keyless,
 }
 
 /// The name and value of a key field.
@@ -32,7 +32,7 @@ impl PathElement<'_> {
             Self::Key(_) => 1,
             Self::Value(_) => 2,
             Self::Index(_) => 3,
-            Self::Nameless => 4,
+            Self::Keyless => 4,
         }
     }
 
@@ -41,7 +41,7 @@ impl PathElement<'_> {
         match *self {
             Self::Key(keys) => keys.iter().all(|(name, key)| item.get(name) == Some(*key)),
             Self::Value(value) => item == value,
-            Self::Field(_) | Self::Index(_) | Self::Nameless => false,
+            Self::Field(_) | Self::Index(_) | Self::Keyless => false,
         }
     }
 
@@ -177,7 +177,7 @@ impl fmt::Display for PathElement<'_> {
             }
             Self::Value(value) => write!(f, "[={value}]"),
             Self::Index(index) => write!(f, "[{index}]"),
-            Self::Nameless => f.write_str("{{invalid path element}}"),
+            Self::Keyless => f.write_str("{{invalid path element}}"),
         }
     }
 }

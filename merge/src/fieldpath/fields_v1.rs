@@ -172,7 +172,7 @@ impl PathElement<'_> {
                 out.push_str(&index.to_string());
             }
             // The server refuses to write such a set; an empty name is what no reader accepts.
-            Self::Nameless => {}
+            Self::Keyless => {}
         }
     }
 }

@@ -87,7 +87,7 @@ impl<'a> FieldSet<'a> {
 
     /// Whether the set can be written as FieldsV1: all its elements have a name.
     pub fn is_writable(&self) -> bool {
-        !self.nodes.iter().any(|node| matches!(node.element, PathElement::Nameless))
+        !self.nodes.iter().any(|node| matches!(node.element, PathElement::Keyless))
     }
 
     /// Whether a number in the name of an item is a float so large that it equals several integers.

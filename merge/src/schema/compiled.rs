@@ -25,7 +25,7 @@ pub struct Schema {
     /// By [`TypeId`]; none for what a reference doesn't find.
     types: Vec<Option<Atom>>,
     names: HashMap<String, TypeId>,
-    is_regular: bool,
+    has_only_named_items: bool,
 }
 
 /// A type of one [`Schema`].
@@ -141,8 +141,8 @@ impl Schema {
 
     /// Whether every list is atomic or associative, as a schema should have it. Items of any other list are valid and
     /// have no name, so that walks over them fail which validation let pass; and no walk may be spared.
-    pub(crate) fn is_regular(&self) -> bool {
-        self.is_regular
+    pub(crate) fn has_only_named_items(&self) -> bool {
+        self.has_only_named_items
     }
 
     /// What a value of the type may be; none where the type's name is unknown.
@@ -178,8 +178,8 @@ impl Compiler {
         }
         self.default_keys();
         let mut lists = self.types.iter().flatten().filter_map(|atom| atom.list.as_ref());
-        let is_regular = lists.all(|list| list.is_atomic() || list.is_associative());
-        Schema { types: self.types, names: self.names, is_regular }
+        let has_only_named_items = lists.all(|list| list.is_atomic() || list.is_associative());
+        Schema { types: self.types, names: self.names, has_only_named_items }
     }
 
     fn add(&mut self, atom: Option<Atom>) -> TypeId {

@@ -2,7 +2,7 @@
 //! reset, and whether anything is stored at all.
 //!
 //! What only a server can do isn't in here: defaulting, admission, validation, and conversion. Who can do it hands it in as
-//! [`Rest`].
+//! [`Hooks`].
 
 mod certainty;
 mod chain;
@@ -68,7 +68,7 @@ pub type Convert<'f, 'a> = &'f dyn Fn(Value<'a>, &str) -> Value<'a>;
 
 /// What a server does besides, for who knows it.
 #[derive(Clone, Copy)]
-pub struct Rest<'f, 'a> {
+pub struct Hooks<'f, 'a> {
     /// What it does after the field manager.
     pub finish: Finish<'f, 'a>,
     /// How it converts between versions; without it only `apiVersion` changes.
@@ -108,24 +108,24 @@ impl<'a> Resource<'a> {
         write: Write<'a>,
         force: bool,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        let rest = Rest { finish: &|object| object, convert: None };
-        self.apply_and_finish(arena, live, intent, write, force, rest)
+        let hooks = Hooks { finish: &|object| object, convert: None };
+        self.apply_with(arena, live, intent, write, force, hooks)
     }
 
     /// As [`apply`](Self::apply), for who knows what the server does besides.
     ///
     /// # Errors
     /// When the server would refuse it.
-    pub fn apply_and_finish(
+    pub fn apply_with(
         &self,
         arena: &'a Arena,
         live: Option<Live<'a>>,
         intent: Value<'a>,
         write: Write<'a>,
         force: bool,
-        rest: Rest<'_, 'a>,
+        hooks: Hooks<'_, 'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request::new(*self, arena, live, intent, write, rest).run(Verb::Apply { force })
+        Request::new(*self, arena, live, intent, write, hooks).run(Verb::Apply { force })
     }
 
     /// What any other write leads to, the object being the one after the write: an update, a patch, a creation.
@@ -139,23 +139,23 @@ impl<'a> Resource<'a> {
         object: Value<'a>,
         write: Write<'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        let rest = Rest { finish: &|object| object, convert: None };
-        self.update_and_finish(arena, live, object, write, rest)
+        let hooks = Hooks { finish: &|object| object, convert: None };
+        self.update_with(arena, live, object, write, hooks)
     }
 
     /// As [`update`](Self::update), for who knows what the server does besides.
     ///
     /// # Errors
     /// When the server would refuse it.
-    pub fn update_and_finish(
+    pub fn update_with(
         &self,
         arena: &'a Arena,
         live: Option<Live<'a>>,
         object: Value<'a>,
         write: Write<'a>,
-        rest: Rest<'_, 'a>,
+        hooks: Hooks<'_, 'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request::new(*self, arena, live, object, write, rest).run(Verb::Update)
+        Request::new(*self, arena, live, object, write, hooks).run(Verb::Update)
     }
 }
 
@@ -225,7 +225,7 @@ struct Request<'f, 'a> {
     live: Option<Live<'a>>,
     object: Value<'a>,
     write: Write<'a>,
-    rest: Rest<'f, 'a>,
+    hooks: Hooks<'f, 'a>,
 }
 
 impl<'f, 'a> Request<'f, 'a> {
@@ -235,11 +235,11 @@ impl<'f, 'a> Request<'f, 'a> {
         live: Option<Live<'a>>,
         object: Value<'a>,
         write: Write<'a>,
-        rest: Rest<'f, 'a>,
+        hooks: Hooks<'f, 'a>,
     ) -> Self {
         // Compared here and nowhere else: all that follows sees what is the same by its memory.
         let object = live.map_or(object, |live| object.shared_with(arena, &live.object));
-        Self { resource, arena, live, object, write, rest }
+        Self { resource, arena, live, object, write, hooks }
     }
 
     fn run(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
@@ -256,7 +256,7 @@ impl<'f, 'a> Request<'f, 'a> {
             )));
         }
         let context = self.context();
-        let versions = Versions { resource: self.resource, context, convert: self.rest.convert };
+        let versions = Versions { resource: self.resource, context, convert: self.hooks.convert };
         let chain = Chain {
             context,
             converter: &versions,
@@ -280,7 +280,7 @@ impl<'f, 'a> Request<'f, 'a> {
                 chain.update(live.unwrap_or(chain.zero), object, self.write.manager)
             }
         };
-        written.object = (self.rest.finish)(self.reset(resets, written.object));
+        written.object = (self.hooks.finish)(self.reset(resets, written.object));
         Ok(self.stored(verb, written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
     }
 

@@ -56,7 +56,7 @@ impl<'a> Request<'_, 'a> {
         if object.at(path).is_none() {
             return Err(no_place(path));
         }
-        let object = (self.rest.finish)(object);
+        let object = (self.hooks.finish)(object);
         let managed = self.to_parent(scale, &parent, &written.owners);
         let written = Written { object, owners: managed, before: parent, is_incomplete: false };
         Ok(self.stored(verb, written, Order::Names))

@@ -47,7 +47,7 @@ pub(super) fn compare<'a>(
     old: Value<'a>,
     new: Value<'a>,
 ) -> Result<ValueComparison<'a>, Invalid> {
-    if old.is_same(&new) && context.schema.is_regular() {
+    if old.is_same(&new) && context.schema.has_only_named_items() {
         return Ok(ValueComparison::default());
     }
     let set = || SetBuilder::new(context.arena);
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
     ) {
         if let (Some(old), Some(new)) = (old, new)
             && old.is_same(&new)
-            && self.context.schema.is_regular()
+            && self.context.schema.has_only_named_items()
         {
             return;
         }

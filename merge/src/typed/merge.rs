@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
         applied: Option<Value<'a>>,
     ) -> Option<Value<'a>> {
         // A value that only one side has is taken as it is: both sides are valid, so nothing in it can be refused.
-        if self.context.schema.is_regular() && (live.is_none() || applied.is_none()) {
+        if self.context.schema.has_only_named_items() && (live.is_none() || applied.is_none()) {
             return live.or(applied);
         }
         let Some(atom) = self.context.schema.atom(type_id) else {
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
             self.violations.add(format!("expected {expected}, found {found}"));
             return None;
         }
-        upper(live, applied)
+        rhs_or_lhs(live, applied)
     }
 
     fn maps(
@@ -98,23 +98,23 @@ impl<'a> Walk<'a> {
         applied: Option<Value<'a>>,
     ) -> Option<Value<'a>> {
         let members = |value: Option<Value<'a>>| value.and_then(|value| value.as_map()).unwrap_or_default();
-        let (lower, over) = (members(live), members(applied));
+        let (lhs, rhs) = (members(live), members(applied));
         // Two empty or null values are a leaf, so that the difference between the two is kept.
-        if map.is_atomic || (lower.is_empty() && over.is_empty()) {
-            return upper(live, applied);
+        if map.is_atomic || (lhs.is_empty() && rhs.is_empty()) {
+            return rhs_or_lhs(live, applied);
         }
         let mut shared = 0;
         // Written only once something differs from the live map.
         let mut written: Option<ArenaVec<'a, value::Member<'a>>> = None;
-        for (name, live, applied) in value::Map::zip(lower, over) {
+        for (name, live, applied) in value::Map::zip(lhs, rhs) {
             let before = self.violations.len();
             let merged = self.sides(map.member(name), live, applied);
             self.violations.prefix(before, &PathElement::Field(name));
             match (live, merged, &mut written) {
                 (Some(live), Some(merged), None) if merged.is_same(&live) => shared += 1,
                 (_, merged, None) => {
-                    let mut out = self.context.arena.vec_with_capacity(lower.len() + over.len());
-                    out.extend_from_slice_copy(&lower.members()[..shared]);
+                    let mut out = self.context.arena.vec_with_capacity(lhs.len() + rhs.len());
+                    out.extend_from_slice_copy(&lhs.members()[..shared]);
                     out.extend(merged.map(|merged| (name, merged)));
                     written = Some(out);
                 }
@@ -135,25 +135,25 @@ impl<'a> Walk<'a> {
         applied: Option<Value<'a>>,
     ) -> Option<Value<'a>> {
         let items = |value: Option<Value<'a>>| value.and_then(|value| value.as_list()).unwrap_or_default();
-        let (lower, over) = (items(live), items(applied));
-        if list.is_atomic() || (lower.is_empty() && over.is_empty()) {
-            return upper(live, applied);
+        let (lhs, rhs) = (items(live), items(applied));
+        if list.is_atomic() || (lhs.is_empty() && rhs.is_empty()) {
+            return rhs_or_lhs(live, applied);
         }
-        let lower_names = self.names(list, lower)?;
-        let over_names = self.names(list, over)?;
-        let over_index = Index::new(self.context, over, &over_names);
-        if let Some(duplicate) = over_index.duplicate() {
+        let lhs_names = self.names(list, lhs)?;
+        let rhs_names = self.names(list, rhs)?;
+        let rhs_index = Index::new(self.context, rhs, &rhs_names);
+        if let Some(duplicate) = rhs_index.duplicate() {
             self.violations.add(format!("duplicate entries for key {duplicate}"));
             return None;
         }
-        let out = if lower_names[..] == over_names[..] {
-            self.pairwise(list, lower, over)
+        let out = if lhs_names[..] == rhs_names[..] {
+            self.pairwise(list, lhs, rhs)
         } else {
-            let lower_index = Index::new(self.context, lower, &lower_names);
+            let lhs_index = Index::new(self.context, lhs, &lhs_names);
             Interleaving {
                 list,
-                lower: Side { items: lower, names: &lower_names, index: lower_index },
-                over: Side { items: over, names: &over_names, index: over_index },
+                lhs: Side { items: lhs, names: &lhs_names, index: lhs_index },
+                rhs: Side { items: rhs, names: &rhs_names, index: rhs_index },
             }
             .merge(self)
         };
@@ -161,19 +161,14 @@ impl<'a> Walk<'a> {
             return None;
         }
         let unchanged =
-            out.len() == lower.len() && out.iter().zip(lower).all(|(merged, live)| merged.is_same(live));
+            out.len() == lhs.len() && out.iter().zip(lhs).all(|(merged, live)| merged.is_same(live));
         if unchanged { live } else { Some(Value::List(out.into_bump_slice())) }
     }
 
     /// Merges two lists of the same items in the same order, which is what an applier that changes nothing sends.
-    fn pairwise(
-        &mut self,
-        list: &'a List,
-        lower: &[Value<'a>],
-        over: &[Value<'a>],
-    ) -> ArenaVec<'a, Value<'a>> {
-        let mut out = self.context.arena.vec_with_capacity(lower.len());
-        for (live, applied) in lower.iter().zip(over) {
+    fn pairwise(&mut self, list: &'a List, lhs: &[Value<'a>], rhs: &[Value<'a>]) -> ArenaVec<'a, Value<'a>> {
+        let mut out = self.context.arena.vec_with_capacity(lhs.len());
+        for (live, applied) in lhs.iter().zip(rhs) {
             out.extend(self.item(list, Some(*live), Some(*applied)));
         }
         out
@@ -208,7 +203,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The upper of two leaves; the lower one where they are identical, so that it stays shared.
-fn upper<'a>(live: Option<Value<'a>>, applied: Option<Value<'a>>) -> Option<Value<'a>> {
+fn rhs_or_lhs<'a>(live: Option<Value<'a>>, applied: Option<Value<'a>>) -> Option<Value<'a>> {
     match (live, applied) {
         (Some(live), Some(applied)) if !live.is_identical(&applied) => Some(applied),
         (Some(live), _) => Some(live),
@@ -269,51 +264,51 @@ struct Side<'n, 'a> {
 /// (`[a, b, c]` with `[c, a]` applied is `[b, c, a]`) and people rely on what the server stores.
 struct Interleaving<'n, 'a> {
     list: &'a List,
-    lower: Side<'n, 'a>,
-    over: Side<'n, 'a>,
+    lhs: Side<'n, 'a>,
+    rhs: Side<'n, 'a>,
 }
 
 impl<'a> Interleaving<'_, 'a> {
     fn merge(&self, walk: &mut Walk<'a>) -> ArenaVec<'a, Value<'a>> {
-        let (lower, over) = (&self.lower, &self.over);
+        let (lhs, rhs) = (&self.lhs, &self.rhs);
         let arena = walk.context.arena;
-        let mut out = arena.vec_with_capacity(lower.items.len() + over.items.len());
-        let mut merged = arena.vec_with_capacity(over.names.len());
-        merged.resize(over.names.len(), false);
-        let mut shared_order = over.names.iter().filter(|name| lower.index.find(name).is_some());
+        let mut out = arena.vec_with_capacity(lhs.items.len() + rhs.items.len());
+        let mut merged = arena.vec_with_capacity(rhs.names.len());
+        merged.resize(rhs.names.len(), false);
+        let mut shared_order = rhs.names.iter().filter(|name| lhs.index.find(name).is_some());
         let mut next_shared = shared_order.next();
 
-        let (mut at_lower, mut at_over) = (0, 0);
-        while at_lower < lower.names.len() || at_over < over.names.len() {
-            if let (Some(name), Some(other)) = (lower.names.get(at_lower), over.names.get(at_over)) {
+        let (mut lhs_at, mut rhs_at) = (0, 0);
+        while lhs_at < lhs.names.len() || rhs_at < rhs.names.len() {
+            if let (Some(name), Some(other)) = (lhs.names.get(lhs_at), rhs.names.get(rhs_at)) {
                 if name == other {
                     self.take_both(walk, name, &mut merged, &mut out);
-                    at_lower += 1;
-                    at_over += 1;
+                    lhs_at += 1;
+                    rhs_at += 1;
                     next_shared = shared_order.next();
                     continue;
                 }
-                if over.index.find(name).is_some() && next_shared.is_some_and(|next| next != name) {
+                if rhs.index.find(name).is_some() && next_shared.is_some_and(|next| next != name) {
                     // A shared item, but not the one whose turn it is.
-                    at_lower += 1;
+                    lhs_at += 1;
                     continue;
                 }
             }
-            if let Some(name) = lower.names.get(at_lower) {
-                match over.index.find(name) {
+            if let Some(name) = lhs.names.get(lhs_at) {
+                match rhs.index.find(name) {
                     None => {
-                        out.extend(walk.item(self.list, Some(lower.items[at_lower]), None));
-                        at_lower += 1;
+                        out.extend(walk.item(self.list, Some(lhs.items[lhs_at]), None));
+                        lhs_at += 1;
                         continue;
                     }
                     // Merged with the applied item already.
-                    Some(at) if merged[at] => at_lower += 1,
+                    Some(at) if merged[at] => lhs_at += 1,
                     Some(_) => {}
                 }
             }
-            if let Some(name) = over.names.get(at_over) {
+            if let Some(name) = rhs.names.get(rhs_at) {
                 self.take_both(walk, name, &mut merged, &mut out);
-                at_over += 1;
+                rhs_at += 1;
                 if next_shared == Some(name) {
                     next_shared = shared_order.next();
                 }
@@ -329,10 +324,10 @@ impl<'a> Interleaving<'_, 'a> {
         merged: &mut [bool],
         out: &mut ArenaVec<'a, Value<'a>>,
     ) {
-        if let Some(at) = self.over.index.find(name) {
+        if let Some(at) = self.rhs.index.find(name) {
             merged[at] = true;
         }
-        out.extend(walk.item(self.list, self.lower.index.get(name), self.over.index.get(name)));
+        out.extend(walk.item(self.list, self.lhs.index.get(name), self.rhs.index.get(name)));
     }
 }
 

@@ -132,8 +132,8 @@ impl<'a> Typed<'a> {
     }
 
     /// Whether every item of a list that is valid has a name.
-    pub(crate) fn is_regular(&self) -> bool {
-        self.context.schema.is_regular()
+    pub(crate) fn has_only_named_items(&self) -> bool {
+        self.context.schema.has_only_named_items()
     }
 
     /// The same type with another value, which has to come from a walk over valid ones.
@@ -207,8 +207,8 @@ impl<'a> Typed<'a> {
     }
 
     /// Whether the set has items of map lists of which it has nothing but the item itself, though there is more to own.
-    pub(crate) fn has_bare_items(&self, set: FieldSet<'a>) -> bool {
-        named::has_bare_items(self.context, self.type_id, set)
+    pub(crate) fn has_items_without_fields(&self, set: FieldSet<'a>) -> bool {
+        named::has_items_without_fields(self.context, self.type_id, set)
     }
 
     fn same_type(&self, other: &Self) -> Result<(), Invalid> {

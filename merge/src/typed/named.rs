@@ -51,9 +51,9 @@ fn mark<'a>(
 }
 
 /// Whether the set has items of map lists with nothing below them, and their type isn't atomic.
-pub(super) fn has_bare_items<'a>(context: Context<'a>, type_id: TypeId, set: FieldSet<'a>) -> bool {
-    let is_bare = |node: &Node<'_>| node.below == 0 && matches!(node.element, PathElement::Key(_));
-    if !set.nodes().iter().any(is_bare) {
+pub(super) fn has_items_without_fields<'a>(context: Context<'a>, type_id: TypeId, set: FieldSet<'a>) -> bool {
+    let has_no_fields = |node: &Node<'_>| node.below == 0 && matches!(node.element, PathElement::Key(_));
+    if !set.nodes().iter().any(has_no_fields) {
         return false;
     }
     let atom = context.schema.atom(type_id);
@@ -64,11 +64,11 @@ pub(super) fn has_bare_items<'a>(context: Context<'a>, type_id: TypeId, set: Fie
             PathElement::Field(name) => map.map_or(TypeId::EMPTY, |map| map.member(name)),
             _ => list.map_or(TypeId::EMPTY, |list| list.element),
         };
-        if is_bare(node) {
+        if has_no_fields(node) {
             let map = context.schema.atom(child).and_then(|atom| atom.map.as_ref());
             !map.is_some_and(|map| map.is_atomic)
         } else {
-            has_bare_items(context, child, below)
+            has_items_without_fields(context, child, below)
         }
     })
 }

@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
         let index = SiblingIndex::new(self.context.arena, set);
         let mut kept = Kept::new(self.context, items);
         for item in items {
-            let name = self.context.element(list, item).unwrap_or(PathElement::Nameless);
+            let name = self.context.element(list, item).unwrap_or(PathElement::Keyless);
             let (is_member, below) = index.find(&name).unwrap_or_default();
             match (is_member, self.extract) {
                 (true, false) => kept.drop_one(),

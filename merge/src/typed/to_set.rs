@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
         let mut named = self.context.arena.vec_with_capacity(items.len());
         named.extend(items.iter().map(|item| {
             let element = self.context.element(list, item);
-            (element.unwrap_or(PathElement::Nameless), item)
+            (element.unwrap_or(PathElement::Keyless), item)
         }));
         if !named.is_sorted_by(|(left, _), (right, _)| left <= right) {
             named.sort_by_key(|(name, _)| *name);

@@ -24,7 +24,11 @@ impl<'a> Updater<'_, 'a> {
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
         let keeps_all = || keeps_all(managers, applier, last) && !is_filled(&intent.value(), &merged.value());
-        if owns_all && merged.is_regular() && keeps_all() && !merged.has_bare_items(last.set) {
+        if owns_all
+            && merged.has_only_named_items()
+            && keeps_all()
+            && !merged.has_items_without_fields(last.set)
+        {
             // The passes would find nothing to remove. (Of a bare item they might take so much that nothing names it.)
             return Ok(merged.remove(FieldSet::default()));
         }

@@ -151,7 +151,10 @@ impl Look<'_, '_> {
                     "ContainerResource" => "FailedGetContainerResourceMetric",
                     _ => "InvalidMetricSourceType",
                 };
-                return Err(unable(reason, &format!("metrics of type {kind} aren't played by this server")));
+                return Err(unable(
+                    reason,
+                    &format!("metrics of type {kind} aren't implemented by this server"),
+                ));
             }
         }
         let target = &metric["resource"]["target"];

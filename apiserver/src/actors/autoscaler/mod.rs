@@ -60,7 +60,7 @@ impl Controller for Autoscaler {
                 self.settled.forget(autoscaler);
             }
             let scaled = scaled(pass, autoscaler);
-            self.settled.see_to(pass, autoscaler, &scaled, |pass| {
+            self.settled.reconcile(pass, autoscaler, &scaled, |pass| {
                 Look { pass, autoscaler }.run(known);
                 pass.wake_at(known.next);
             });

@@ -37,7 +37,7 @@ impl Controller for Deployments {
         let sets = Controlled::of(pass.list("apps", "replicasets"));
         for deployment in &deployments {
             let own = sets.candidates(deployment);
-            self.rollouts.see_to(pass, deployment, &own, |pass| {
+            self.rollouts.reconcile(pass, deployment, &own, |pass| {
                 if rollout::sync(pass, &mut self.progressed, deployment, own.clone()).is_err() {
                     pass.retry();
                 }

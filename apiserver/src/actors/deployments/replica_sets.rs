@@ -30,7 +30,7 @@ impl Deployments {
         self.sets.keep(&uids(&sets));
         for set in &sets {
             let own = pods.candidates(set);
-            self.sets.see_to(pass, set, &own, |pass| sync(pass, &self.ready_since, set, &own));
+            self.sets.reconcile(pass, set, &own, |pass| sync(pass, &self.ready_since, set, &own));
         }
     }
 }

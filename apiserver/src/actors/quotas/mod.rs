@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     registry::Resource,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range, Record},
 };
@@ -75,18 +75,18 @@ fn total<'v>(
 /// When there is no room.
 pub(crate) fn admit<'s>(
     server: &'s Server,
-    place: &Place,
+    target: &RequestTarget,
     new: value::Value<'_>,
     old: Option<value::Value<'_>>,
 ) -> Result<Option<MutexGuard<'s, ()>>, Failure> {
-    let is_weighed = matches!(place.subresource.as_str(), "" | "resize") && !place.namespace.is_empty();
+    let is_weighed = matches!(target.subresource.as_str(), "" | "resize") && !target.namespace.is_empty();
     if !server.actors.play(Actor::Quotas) || !is_weighed {
         return Ok(None);
     }
     let guard = server.actors.quotas.lock().unwrap_or_else(PoisonError::into_inner);
-    let resource = &place.resource;
+    let resource = &target.resource;
     let (new, old) = (new.to_json(), old.map(|old| old.to_json()));
-    let quotas = objects_in(server, QUOTAS, &place.namespace);
+    let quotas = objects_in(server, QUOTAS, &target.namespace);
     for (key, quota) in quotas.iter().filter(|(_, quota)| scopes::matches(quota, resource, &new)) {
         let names: Vec<_> = hard(quota)
             .filter(|(name, _)| {
@@ -97,13 +97,13 @@ pub(crate) fn admit<'s>(
             let missing = usage::missing(&new, names.iter().map(|(name, _)| name.as_str()));
             if !missing.is_empty() {
                 let why = format!("failed quota: {}: must specify {missing}", key.name);
-                return Err(Failure::forbidden(resource, &place.name, &why));
+                return Err(Failure::forbidden(resource, &target.name, &why));
             }
         }
         let before = old.as_ref().filter(|old| scopes::matches(quota, resource, old));
         let before = before.map(|old| usage(resource, old)).unwrap_or_default();
         let requested = added(usage(resource, &new), &before);
-        let live = objects_in(server, &resource.storage, &place.namespace);
+        let live = objects_in(server, &resource.storage, &target.namespace);
         let mut shown = [Vec::new(), Vec::new(), Vec::new()];
         for (name, limit) in names {
             let Some(wanted) = requested.get(name) else { continue };
@@ -120,7 +120,7 @@ pub(crate) fn admit<'s>(
             let name = &key.name;
             let why =
                 format!("exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}");
-            return Err(Failure::forbidden(resource, &place.name, &why));
+            return Err(Failure::forbidden(resource, &target.name, &why));
         }
     }
     Ok(Some(guard))

@@ -12,7 +12,7 @@ use crate::{
         object::{items, text},
     },
     http::Request,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::Key,
 };
@@ -24,12 +24,12 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 pub(crate) fn check_grant(
     server: &Server,
     request: &Request,
-    place: &Place,
+    target: &RequestTarget,
     live: Option<Object<'_>>,
     new: Object<'_>,
     is_apply: bool,
 ) -> Result<(), Failure> {
-    let of = |kind: &str| place.resource.is(GROUP, kind);
+    let of = |kind: &str| target.resource.is(GROUP, kind);
     let (is_role, is_binding) =
         (of("Role") || of("ClusterRole"), of("RoleBinding") || of("ClusterRoleBinding"));
     if !server.actors.play(Actor::AccessControl) || !(is_role || is_binding) {
@@ -43,7 +43,7 @@ pub(crate) fn check_grant(
     if live.as_ref().is_some_and(|live| says_nothing_new(live, &new, is_apply)) {
         return Ok(());
     }
-    let writer = Writer { server, place, user };
+    let writer = Writer { server, target, user };
     if is_role { writer.check_role(&new, live.is_none()) } else { writer.check_binding(&new, live.as_ref()) }
 }
 
@@ -76,7 +76,7 @@ fn says_nothing_new(live: &Value, new: &Value, is_apply: bool) -> bool {
 
 struct Writer<'w> {
     server: &'w Server,
-    place: &'w Place,
+    target: &'w RequestTarget,
     user: User,
 }
 
@@ -86,7 +86,7 @@ impl Writer<'_> {
             verb: verb.to_owned(),
             group: GROUP.to_owned(),
             resource: resource.to_owned(),
-            namespace: self.place.namespace.clone(),
+            namespace: self.target.namespace.clone(),
             name: name.to_owned(),
             ..Attributes::default()
         };
@@ -94,7 +94,7 @@ impl Writer<'_> {
     }
 
     fn check_role(&self, role: &Value, is_new: bool) -> Result<(), Failure> {
-        let Place { resource, name, .. } = self.place;
+        let RequestTarget { resource, name, .. } = self.target;
         // Who makes a role has no name in the path yet.
         if self.may("escalate", &resource.plural, if is_new { "" } else { name }) {
             return Ok(());
@@ -115,7 +115,7 @@ impl Writer<'_> {
         let (kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
         let (plural, namespace) = match kind {
             "ClusterRole" => ("clusterroles", ""),
-            "Role" => ("roles", self.place.namespace.as_str()),
+            "Role" => ("roles", self.target.namespace.as_str()),
             // Refused by the rules of the kind.
             _ => return Ok(()),
         };
@@ -125,14 +125,14 @@ impl Writer<'_> {
         let key = Key { namespace: namespace.to_owned(), name: role.to_owned() };
         let record = self.server.store.get(&format!("{plural}.{GROUP}"), &key);
         // With the messages of the binding's own store.
-        let record = record.ok_or_else(|| Failure::not_found(&self.place.resource, role))?;
+        let record = record.ok_or_else(|| Failure::not_found(&self.target.resource, role))?;
         let role: Value = serde_json::from_str(record.text()).unwrap_or_default();
         self.check_rules(items(&role, "/rules"))
     }
 
     fn check_rules(&self, granted: &[Value]) -> Result<(), Failure> {
         let (mut own, mut unknown) = (Vec::new(), Vec::new());
-        for rule in rules::rules_for(self.server, &self.user, &self.place.namespace) {
+        for rule in rules::rules_for(self.server, &self.user, &self.target.namespace) {
             match rule.rule {
                 Ok(rule) => own.push(rule),
                 Err(why) => unknown.push(why),
@@ -154,7 +154,7 @@ impl Writer<'_> {
             quoted(self.user.groups.iter().map(String::as_str)),
             compact(&missing).into_iter().collect::<Vec<_>>().join("\n")
         );
-        Err(Failure::forbidden(&self.place.resource, &self.place.name, &why))
+        Err(Failure::forbidden(&self.target.resource, &self.target.name, &why))
     }
 }
 

@@ -7,10 +7,10 @@ use super::{Actor, Attributes, Decision, User, decide, rules};
 use crate::{
     actors::object::{items, text},
     field::{FieldError, FieldPath},
-    http::{Answer, Request},
+    http::{Request, Response},
     options::WriteOptions,
     read,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Draft, Owners, Record},
     types, write,
@@ -19,8 +19,12 @@ use crate::{
 const GROUP: &str = "authorization.k8s.io";
 
 /// The response to a `POST` of a review; none for other kinds.
-pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Result<Option<Answer>, Failure> {
-    let resource = &place.resource;
+pub(crate) fn review(
+    server: &Server,
+    request: &Request,
+    target: &RequestTarget,
+) -> Result<Option<Response>, Failure> {
+    let resource = &target.resource;
     let kind = resource.gvk.kind.as_str();
     let is_of = |group: &str, kinds: &[&str]| kinds.iter().any(|kind| resource.is(group, kind));
     let is_access =
@@ -31,24 +35,24 @@ pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Resul
     }
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
-    let mut object = write::read_body(server, &arena, request, place)?;
-    if !place.namespace.is_empty() && object.at(&["metadata", "namespace"]).is_none() {
-        object = object.with(&arena, &["metadata", "namespace"], Some(Object::String(&place.namespace)));
+    let mut object = write::read_body(server, &arena, request, target)?;
+    if !target.namespace.is_empty() && object.at(&["metadata", "namespace"]).is_none() {
+        object = object.with(&arena, &["metadata", "namespace"], Some(Object::String(&target.namespace)));
     }
     let json = object.to_json();
     let user = User::of(request);
     if is_access {
-        let asked = asked(&json, kind, place, user)?;
+        let asked = asked(&json, kind, target, user)?;
         let Decision { allowed, reason } = decide(server, &asked, &Attributes::of_review(&json["spec"]));
         let mut status = json!({"allowed": allowed});
         if !reason.is_empty() {
             status["reason"] = reason.into();
         }
         let object = object.with(&arena, &["status"], Some(of_json(&arena, &status)?));
-        let record = owned(server, &arena, place, &options, object)?;
-        return read::rendered(server, request, place, &record, 201).map(Some);
+        let record = owned(server, &arena, target, &options, object)?;
+        return read::rendered(server, request, target, &record, 201).map(Some);
     }
-    let answer = if is_rules {
+    let review = if is_rules {
         let namespace = text(&json, "/spec/namespace");
         if namespace.is_empty() {
             return Err(Failure::bad_request("no namespace on request"));
@@ -71,7 +75,7 @@ pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Resul
             "status": {"userInfo": info},
         })
     };
-    Ok(Some(Answer::json(201, &answer)))
+    Ok(Some(Response::json(201, &review)))
 }
 
 fn of_json<'a>(arena: &'a Arena, json: &Value) -> Result<Object<'a>, Failure> {
@@ -82,27 +86,27 @@ fn of_json<'a>(arena: &'a Arena, json: &Value) -> Result<Object<'a>, Failure> {
 fn owned<'a>(
     server: &Server,
     arena: &'a Arena,
-    place: &'a Place,
+    target: &'a RequestTarget,
     options: &WriteOptions,
-    answer: Object<'a>,
+    review: Object<'a>,
 ) -> Result<Record, Failure> {
-    let merged = place.resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
-    let asked = answer.with(arena, &["status"], None);
+    let merged = target.resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
+    let asked = review.with(arena, &["status"], None);
     let manager = arena.copy_text(&options.field_manager);
     let write = Write { manager, subresource: "", now: server.now(), release: server.release };
     let stored = merged.update(arena, None, asked, write);
     let stored = stored.map_err(|_| Failure::internal("the review can't be read"))?;
     let draft = Draft {
-        object: answer,
+        object: review,
         owners: Owners::Written(&stored),
         order: stored.order,
-        stored_version: &place.resource.storage_version,
+        stored_version: &target.resource.storage_version,
     };
     Ok(Record::write(&draft, 0))
 }
 
 /// The user that a review is about, if the review is valid.
-fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, Failure> {
+fn asked(review: &Value, kind: &str, target: &RequestTarget, user: User) -> Result<User, Failure> {
     let spec = &review["spec"];
     let is_own = kind == "SelfSubjectAccessReview";
     let path = FieldPath::new("spec");
@@ -141,8 +145,8 @@ fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, 
     if !errors.is_empty() {
         return Err(Failure::invalid(GROUP, kind, "", &errors));
     }
-    if kind == "LocalSubjectAccessReview" && text(review, "/metadata/namespace") != place.namespace {
-        let namespace = &place.namespace;
+    if kind == "LocalSubjectAccessReview" && text(review, "/metadata/namespace") != target.namespace {
+        let namespace = &target.namespace;
         let why = format!("spec.resourceAttributes.namespace must match namespace: {namespace}");
         return Err(Failure::bad_request(why));
     }

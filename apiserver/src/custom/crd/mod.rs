@@ -19,7 +19,7 @@ use super::formats;
 use super::schema::Schema;
 
 pub(crate) use spec::{validate, validate_status};
-pub(crate) use status::{Ending, end, is_ending, reconcile};
+pub(crate) use status::{DeletionProgress, is_terminating, reconcile, set_terminating};
 
 /// Fills in what a definition leaves out.
 pub(crate) fn default(crd: &mut Json) {

@@ -114,7 +114,7 @@ impl Total {
 
 /// Where a schema is.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'p> {
+pub(super) struct RuleContext<'p> {
     pub(super) path: &'p FieldPath,
     pub(super) is_object: bool,
     /// The schema from which on old values aren't known.
@@ -124,8 +124,13 @@ pub(super) struct Place<'p> {
 }
 
 /// Whether the rules of a schema can be evaluated, and what that costs at most.
-pub(super) fn compile(schema: &Schema, place: Place<'_>, total: &mut Total, errors: &mut Vec<FieldError>) {
-    let Place { path, is_object, no_old_self, most } = place;
+pub(super) fn compile(
+    schema: &Schema,
+    context: RuleContext<'_>,
+    total: &mut Total,
+    errors: &mut Vec<FieldError>,
+) {
+    let RuleContext { path, is_object, no_old_self, most } = context;
     let declared = Declared::of(schema, is_object);
     let most = declared.as_ref().map(|declared| most.unwrap_or(MAX_REQUEST / (declared.min_size + 1)));
     for (index, rule) in schema.rules.iter().enumerate() {

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::super::prune::OBJECT_FIELDS;
 use super::super::schema::{Additional, Schema};
-use super::rules::Total;
+use super::rules::{RuleContext, Total};
 use super::{defaults, lists, rules, structural};
 use crate::field::{FieldError, FieldPath};
 
@@ -47,7 +47,7 @@ pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<Fiel
         if schema.type_name != "object" && !schema.type_name.is_empty() {
             let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
             errors.push(FieldError::invalid_text(&path.child("type"), &schema.type_name, detail));
-        } else if NOT_AT_ROOT.iter().any(|name| is_said(&json[*name])) {
+        } else if NOT_AT_ROOT.iter().any(|name| is_set(&json[*name])) {
             let detail = format!(
                 "only {AT_ROOT} fields are allowed at the root of the schema if the status subresource is enabled"
             );
@@ -71,14 +71,14 @@ pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<Fiel
         root: &schema,
         has_sound_structure,
     };
-    walk.schema(&schema, path, &Place { most: Some(1), ..Place::default() }, true);
+    walk.schema(&schema, path, &Inherited { most: Some(1), ..Inherited::default() }, true);
     errors.extend(walk.errors);
     errors.extend(walk.rule_errors);
     walk.costs.check(path, &mut errors);
     errors
 }
 
-fn is_said(value: &Json) -> bool {
+fn is_set(value: &Json) -> bool {
     match value {
         Json::Null | Json::Bool(false) => false,
         Json::String(text) => !text.is_empty(),
@@ -89,7 +89,7 @@ fn is_said(value: &Json) -> bool {
 
 /// What the schemas above say of those below.
 #[derive(Clone, Default)]
-struct Place {
+struct Inherited {
     /// Why there may be no defaults here.
     no_defaults: Option<String>,
     inside_metadata: bool,
@@ -101,7 +101,7 @@ struct Place {
     most: Option<u64>,
 }
 
-impl Place {
+impl Inherited {
     /// The place of items or values, of which there is such a limit.
     fn many(&self, limit: Option<i64>) -> Self {
         let limit = limit.map(|limit| u64::try_from(limit).unwrap_or(0));
@@ -119,15 +119,15 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn schema(&mut self, schema: &Schema, path: &FieldPath, place: &Place, is_root: bool) {
-        self.standard(schema, path, place);
-        if schema.said.contains(&"uniqueItems") {
+    fn schema(&mut self, schema: &Schema, path: &FieldPath, inherited: &Inherited, is_root: bool) {
+        self.standard(schema, path, inherited);
+        if schema.unsupported.contains(&"uniqueItems") {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
             self.errors.push(FieldError::forbidden(&path.child("uniqueItems"), detail));
         }
-        self.additional(schema, path, place);
+        self.additional(schema, path, inherited);
         for (name, property) in &schema.properties {
-            let mut below = place.clone();
+            let mut below = inherited.clone();
             if !matches!(schema.map_type.as_deref(), None | Some("granular" | "atomic")) {
                 below.no_old_self.get_or_insert_with(|| path.clone());
             }
@@ -139,7 +139,7 @@ impl Walk<'_> {
             }
             self.schema(property, &path.child("properties").key(name), &below, false);
         }
-        let validating = Place { only_validates: true, ..place.clone() };
+        let validating = Inherited { only_validates: true, ..inherited.clone() };
         if let Some(not) = &schema.not {
             self.schema(not, &path.child("not"), &validating, false);
         }
@@ -150,7 +150,7 @@ impl Walk<'_> {
             }
         }
         if let Some(items) = &schema.items {
-            let mut below = place.many(schema.max_items);
+            let mut below = inherited.many(schema.max_items);
             if !schema.is_list("map") {
                 below.no_old_self.get_or_insert_with(|| path.clone());
             }
@@ -165,20 +165,20 @@ impl Walk<'_> {
         lists::check(schema, path, &mut self.errors);
         if !schema.rules.is_empty() {
             rules::check(schema, path, &mut self.errors);
-            if self.errors.is_empty() && self.has_sound_structure && !place.only_validates {
+            if self.errors.is_empty() && self.has_sound_structure && !inherited.only_validates {
                 let is_object = std::ptr::eq(schema, self.root) || schema.embedded;
-                let place = rules::Place {
+                let context = RuleContext {
                     path,
                     is_object,
-                    no_old_self: place.no_old_self.as_ref(),
-                    most: place.most,
+                    no_old_self: inherited.no_old_self.as_ref(),
+                    most: inherited.most,
                 };
-                rules::compile(schema, place, &mut self.costs, &mut self.rule_errors);
+                rules::compile(schema, context, &mut self.costs, &mut self.rule_errors);
             }
         }
     }
 
-    fn standard(&mut self, schema: &Schema, path: &FieldPath, place: &Place) {
+    fn standard(&mut self, schema: &Schema, path: &FieldPath, inherited: &Inherited) {
         let types = ["array", "boolean", "integer", "number", "object", "string"];
         let type_name = schema.type_name.as_str();
         if !type_name.is_empty() && !types.contains(&type_name) {
@@ -186,12 +186,12 @@ impl Walk<'_> {
             self.errors.push(error);
         }
         if schema.default.is_some()
-            && let Some(reason) = &place.no_defaults
+            && let Some(reason) = &inherited.no_defaults
         {
             let detail = format!("must not be set {reason}");
             self.errors.push(FieldError::forbidden(&path.child("default"), &detail));
         }
-        for name in &schema.said {
+        for name in &schema.unsupported {
             let detail = match *name {
                 "uniqueItems" | "title" | "description" => continue,
                 "items" => "items must be a schema object and not an array".to_owned(),
@@ -203,13 +203,13 @@ impl Walk<'_> {
             let detail = "type cannot be set to null, use nullable as an alternative";
             self.errors.push(FieldError::forbidden(&path.child("type"), detail));
         }
-        if place.inside_metadata && schema.embedded {
+        if inherited.inside_metadata && schema.embedded {
             let at = path.child("x-kubernetes-embedded-resource");
             self.errors.push(FieldError::forbidden(&at, "must not be used inside of resource meta"));
         }
     }
 
-    fn additional(&mut self, schema: &Schema, path: &FieldPath, place: &Place) {
+    fn additional(&mut self, schema: &Schema, path: &FieldPath, inherited: &Inherited) {
         let at = path.child("additionalProperties");
         let excludes = matches!(schema.additional, Some(Additional::Allowed(false) | Additional::Of(_)));
         if excludes && !schema.properties.is_empty() {
@@ -217,8 +217,8 @@ impl Walk<'_> {
             self.errors.push(FieldError::forbidden(&at, detail));
         }
         if let Some(values) = schema.values() {
-            let mut below = place.many(schema.max_properties);
-            if place.inside_metadata {
+            let mut below = inherited.many(schema.max_properties);
+            if inherited.inside_metadata {
                 below.no_defaults =
                     Some("inside additionalProperties applying to object metadata".to_owned());
             }

@@ -23,7 +23,7 @@ pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
 
 /// How far the deletion of a CRD is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum DeletionProgress {
     Pending,
     InProgress,
     /// Objects can't be deleted, with this message.
@@ -33,21 +33,23 @@ pub(crate) enum Ending {
 }
 
 /// Shows in the status how far the deletion of a CRD is.
-pub(crate) fn end(crd: &mut Json, ending: &Ending, now: &str) {
-    let (reason, message) = match ending {
-        Ending::Pending => (
+pub(crate) fn set_terminating(crd: &mut Json, progress: &DeletionProgress, now: &str) {
+    let (reason, message) = match progress {
+        DeletionProgress::Pending => (
             "InstanceDeletionPending",
             "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
         ),
-        Ending::InProgress => ("InstanceDeletionInProgress", "CustomResource deletion is in progress"),
-        Ending::Failed(why) => ("InstanceDeletionFailed", why.as_str()),
-        Ending::Completed => ("InstanceDeletionCompleted", "removed all instances"),
-        Ending::NeverEstablished => ("NeverEstablished", "resource was never established"),
+        DeletionProgress::InProgress => {
+            ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        }
+        DeletionProgress::Failed(why) => ("InstanceDeletionFailed", why.as_str()),
+        DeletionProgress::Completed => ("InstanceDeletionCompleted", "removed all instances"),
+        DeletionProgress::NeverEstablished => ("NeverEstablished", "resource was never established"),
     };
-    set(crd, "Terminating", !ending.is_over(), reason, message, now);
+    set(crd, "Terminating", !progress.is_over(), reason, message, now);
 }
 
-impl Ending {
+impl DeletionProgress {
     /// Whether no objects are left.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self, Self::Completed | Self::NeverEstablished)
@@ -55,7 +57,7 @@ impl Ending {
 }
 
 /// Whether a definition is deleted.
-pub(crate) fn is_ending(crd: &Json) -> bool {
+pub(crate) fn is_terminating(crd: &Json) -> bool {
     is_true(crd, "Terminating")
 }
 

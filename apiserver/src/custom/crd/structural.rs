@@ -24,7 +24,7 @@ pub(super) fn validate(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
 pub(super) fn is_unsupported(schema: &Schema) -> bool {
     let mut found = false;
     schema.each(&mut |each| {
-        found |= each.said.iter().any(|name| !["uniqueItems", "title", "description"].contains(name));
+        found |= each.unsupported.iter().any(|name| !["uniqueItems", "title", "description"].contains(name));
     });
     found
 }
@@ -57,11 +57,11 @@ fn invariants(schema: &Schema, level: Level, path: &FieldPath, errors: &mut Vec<
 
 fn extensions(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let both = "must be false if x-kubernetes-int-or-string is true";
-    for (said, name) in [
+    for (is_set, name) in [
         (schema.preserves(), "x-kubernetes-preserve-unknown-fields"),
         (schema.embedded, "x-kubernetes-embedded-resource"),
     ] {
-        if schema.int_or_string && said {
+        if schema.int_or_string && is_set {
             errors.push(FieldError::invalid_json(&path.child(name), "true", both));
         }
     }
@@ -125,7 +125,7 @@ fn object_fields(schema: &Schema, level: Level, path: &FieldPath, errors: &mut V
 /// Whether a schema of metadata says nothing but what names may be.
 fn only_names(metadata: &Schema) -> bool {
     let names = ["name", "generateName"];
-    let says_nothing_else = metadata.said.is_empty()
+    let has_nothing_else = metadata.unsupported.is_empty()
         && metadata.format.is_empty()
         && !(metadata.nullable || metadata.embedded || metadata.int_or_string)
         && metadata.preserve.is_none()
@@ -138,7 +138,7 @@ fn only_names(metadata: &Schema) -> bool {
         && metadata.max_properties.is_none()
         && metadata.not.is_none()
         && [&metadata.all_of, &metadata.any_of, &metadata.one_of].iter().all(|list| list.is_empty());
-    says_nothing_else && metadata.properties.keys().all(|name| names.contains(&name.as_str()))
+    has_nothing_else && metadata.properties.keys().all(|name| names.contains(&name.as_str()))
 }
 
 /// The one form in which what only validates may name types.
@@ -185,14 +185,14 @@ fn nested(schema: &Schema, skip_any: bool, path: &FieldPath, errors: &mut Vec<Fi
     for (name, property) in &schema.properties {
         nested(property, false, &path.child("properties").key(name), errors);
     }
-    let says = |name| schema.said.contains(&name);
+    let has = |name| schema.unsupported.contains(&name);
     let closed = matches!(schema.additional, None | Some(Additional::Allowed(false)));
     for (is_wrong, name, form) in [
         (!schema.type_name.is_empty(), "type", "empty"),
         (!closed, "additionalProperties", "undefined"),
         (schema.default.is_some(), "default", "undefined"),
-        (says("title"), "title", "empty"),
-        (says("description"), "description", "empty"),
+        (has("title"), "title", "empty"),
+        (has("description"), "description", "empty"),
         (schema.nullable, "nullable", "false"),
         (schema.preserves(), "x-kubernetes-preserve-unknown-fields", "false"),
         (schema.embedded, "x-kubernetes-embedded-resource", "false"),

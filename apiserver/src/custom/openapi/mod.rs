@@ -83,7 +83,7 @@ struct Resource<'c> {
     plural: &'c str,
     namespaced: bool,
     /// The version in the definition.
-    said: &'c Json,
+    declared: &'c Json,
     apps: &'c Json,
 }
 
@@ -95,7 +95,7 @@ struct Operation<'o> {
     /// `""` for objects themselves.
     subresource: &'o str,
     /// The type of the response.
-    answer: String,
+    response: String,
     /// The media types and the type of the request's body.
     body: Option<(&'o [&'o str], String)>,
 }
@@ -112,7 +112,7 @@ impl<'c> Resource<'c> {
             list_kind: names["listKind"].as_str()?,
             plural: names["plural"].as_str()?,
             namespaced: spec["scope"] == "Namespaced",
-            said: versions.find(|each| each["name"] == version)?,
+            declared: versions.find(|each| each["name"] == version)?,
             apps,
         })
     }
@@ -157,7 +157,7 @@ impl<'c> Resource<'c> {
         let root = format!("{root}/{{name}}");
         paths.insert(root.clone(), self.path(operations, &place));
         for (subresource, type_name) in [("status", own.as_str()), ("scale", SCALE)] {
-            if self.said["subresources"][subresource].is_object() {
+            if self.declared["subresources"][subresource].is_object() {
                 paths.insert(
                     format!("{root}/{subresource}"),
                     self.path(object(subresource, type_name), &place),
@@ -216,11 +216,11 @@ impl<'c> Resource<'c> {
         &self,
         (method, action, verb): (&str, &str, &str),
         subresource: &str,
-        answer: &str,
+        response: &str,
         body: Option<(&[&str], String)>,
         suffix: &str,
     ) -> (String, Json) {
-        let operation = Operation { method, action, verb, subresource, answer: answer.to_owned(), body };
+        let operation = Operation { method, action, verb, subresource, response: response.to_owned(), body };
         (method.to_owned(), self.render(&operation, suffix))
     }
 
@@ -238,7 +238,7 @@ impl<'c> Resource<'c> {
             _ => &[("200", "OK")],
         };
         for (code, description) in codes {
-            let content = content(&TYPED, &operation.answer);
+            let content = content(&TYPED, &operation.response);
             responses.insert((*code).to_owned(), json!({"description": description, "content": content}));
         }
         responses.insert("401".to_owned(), json!({"description": "Unauthorized"}));

@@ -9,7 +9,7 @@ const CONVENTIONS: &str =
 
 impl Resource<'_> {
     pub(super) fn add_schemas(&self, schemas: &mut Map<String, Json>) {
-        let own = &self.said["schema"]["openAPIV3Schema"];
+        let own = &self.declared["schema"]["openAPIV3Schema"];
         let mut schema = if own.is_object() { own.clone() } else { json!({"type": "object"}) };
         unfold(&mut schema);
         if own.is_object() {
@@ -27,7 +27,7 @@ impl Resource<'_> {
             "x-kubernetes-group-version-kind": [self.group_version_kind(self.list_kind)],
         });
         self.add_object_fields(&mut list, "ListMeta", "Standard list metadata", "types-kinds");
-        let selectable = self.said["selectableFields"].as_array().into_iter().flatten();
+        let selectable = self.declared["selectableFields"].as_array().into_iter().flatten();
         let selectable: Vec<_> = selectable
             .filter_map(|field| field["jsonPath"].as_str())
             .map(|path| json!({"fieldPath": path.strip_prefix('.').unwrap_or(path)}))

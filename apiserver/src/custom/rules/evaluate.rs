@@ -185,7 +185,7 @@ impl Walk<'_> {
             Err(why) if is_cancelled => {
                 return self.give_up(node.invalid(&format!(
                     "'{}': no further validation rules will be run due to call cost exceeds limit for rule: {shown}",
-                    in_words(&why)
+                    message_of(&why)
                 )));
             }
             Err(ExecutionError::NoSuchOverload) => self.findings.errors.push(node.invalid(&format!(
@@ -193,7 +193,7 @@ impl Walk<'_> {
                  for rule: {shown}"
             ))),
             Err(why) => {
-                self.findings.errors.push(node.invalid(&format!("{} evaluating rule: {shown}", in_words(&why))));
+                self.findings.errors.push(node.invalid(&format!("{} evaluating rule: {shown}", message_of(&why))));
             }
         }
         ControlFlow::Continue(())
@@ -302,7 +302,7 @@ impl Node<'_, '_> {
 }
 
 /// What went wrong, as cel-go says it where that is known.
-fn in_words(why: &ExecutionError) -> String {
+fn message_of(why: &ExecutionError) -> String {
     match why {
         ExecutionError::NoSuchKey(name) => format!("no such key: {name}"),
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),

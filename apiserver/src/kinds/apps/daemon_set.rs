@@ -7,8 +7,8 @@ use super::{
 use crate::field::FieldError;
 use crate::kinds::{
     check::Check,
+    cursor::{Cursor, Errors},
     go_json::go_json,
-    node::{Errors, Node},
     pod, selector,
 };
 
@@ -34,7 +34,7 @@ pub(in crate::kinds) fn daemon_set(check: &mut Check<'_>) {
     spec.child("revisionHistoryLimit").check_non_negative(errors);
 }
 
-fn check_daemon_strategy(strategy: &Node<'_>, errors: &mut Errors) {
+fn check_daemon_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     let rolling = strategy.child("rollingUpdate");
     match strategy.text_of("type") {
         "OnDelete" => {}

@@ -7,8 +7,8 @@ use super::{
 use crate::field::FieldError;
 use crate::kinds::{
     check::Check,
+    cursor::{Cursor, Errors},
     go_json::go_json,
-    node::{Errors, Node},
     pod,
 };
 
@@ -35,7 +35,7 @@ pub(in crate::kinds) fn deployment(check: &mut Check<'_>) {
     check_selector_immutable(check);
 }
 
-fn check_deployment_strategy(strategy: &Node<'_>, errors: &mut Errors) {
+fn check_deployment_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     let rolling = strategy.child("rollingUpdate");
     match strategy.text_of("type") {
         "Recreate" => {

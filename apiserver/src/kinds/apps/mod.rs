@@ -10,9 +10,9 @@ pub(super) use stateful_set::{stateful_set, stateful_set_status};
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType},
-    node::{Errors, Node},
     pod, selector,
 };
 use crate::field::FieldError;
@@ -30,7 +30,7 @@ const STRATEGY: &[GoField] = &[
 pub(super) const NO_MATCH: &str = "`selector` does not match template `labels`";
 
 /// Pods that are kept running are restarted whenever they end.
-pub(super) fn check_runs_on(template: &Node<'_>, kind: &str, errors: &mut Errors) {
+pub(super) fn check_runs_on(template: &Cursor<'_>, kind: &str, errors: &mut Errors) {
     let policy = template.at(&["spec", "restartPolicy"]);
     if policy.text() != "Always" {
         errors.push(policy.not_supported(&["Always"]));
@@ -42,7 +42,7 @@ pub(super) fn check_runs_on(template: &Node<'_>, kind: &str, errors: &mut Errors
 }
 
 /// The selector of a controller: it has to be there, and to select by something. Returns whether it can be matched.
-fn check_selector(spec: &Node<'_>, kind: &str, broken: &str, errors: &mut Errors) -> bool {
+fn check_selector(spec: &Cursor<'_>, kind: &str, broken: &str, errors: &mut Errors) -> bool {
     let node = spec.child("selector");
     if node.is_set() {
         selector::check(&node, errors);
@@ -61,7 +61,7 @@ fn check_selector(spec: &Node<'_>, kind: &str, broken: &str, errors: &mut Errors
 }
 
 /// The labels of the template have to be those that the selector selects.
-fn check_match(spec: &Node<'_>, errors: &mut Errors) {
+fn check_match(spec: &Cursor<'_>, errors: &mut Errors) {
     let node = spec.child("selector");
     let labels = spec.at(&["template", "metadata", "labels"]);
     if !selector::matches(&node, &labels) {
@@ -75,13 +75,13 @@ fn check_selector_immutable(check: &mut Check<'_>) {
         check.errors.push(FieldError::invalid_json(
             &new.path,
             &selector::selector_json(new.value),
-            super::node::IMMUTABLE,
+            super::cursor::IMMUTABLE,
         ));
     }
 }
 
 /// A number of pods, or a part of them.
-pub(super) fn check_int_or_percent(value: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_int_or_percent(value: &Cursor<'_>, errors: &mut Errors) {
     if value.value.is_some_and(|value| value.as_str().is_some()) {
         value.check(errors, format::percent);
     } else {
@@ -90,7 +90,7 @@ pub(super) fn check_int_or_percent(value: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The number in a number of pods, or in a part of them.
-fn int_or_percent(value: &Node<'_>) -> i64 {
+fn int_or_percent(value: &Cursor<'_>) -> i64 {
     if value.text().is_empty() {
         return value.int();
     }
@@ -101,7 +101,7 @@ fn int_or_percent(value: &Node<'_>) -> i64 {
 }
 
 /// A part of the pods isn't more than all.
-pub(super) fn check_at_most_all(value: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_at_most_all(value: &Cursor<'_>, errors: &mut Errors) {
     let is_percent = !value.text().is_empty() && format::percent(value.text()).is_empty();
     if is_percent && int_or_percent(value) > 100 {
         errors.push(value.invalid("must not be greater than 100%"));
@@ -109,7 +109,7 @@ pub(super) fn check_at_most_all(value: &Node<'_>, errors: &mut Errors) {
 }
 
 /// No count of pods is larger than that of all.
-fn check_counts(status: &Node<'_>, counts: &[&str], ready: &str, errors: &mut Errors) {
+fn check_counts(status: &Cursor<'_>, counts: &[&str], ready: &str, errors: &mut Errors) {
     let mut check = |name: &str, most: i64, detail: &str| {
         let count = status.child(name);
         if count.int() > most {

@@ -12,9 +12,9 @@ use super::{
 use crate::field::FieldError;
 use crate::kinds::{
     check::Check,
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType, go_json},
-    node::{Errors, Node},
     pod, storage,
 };
 
@@ -65,7 +65,7 @@ pub(in crate::kinds) fn stateful_set(check: &mut Check<'_>) {
     }
 }
 
-fn check_stateful_spec(spec: &Node<'_>, (is_new, checks_template): (bool, bool), errors: &mut Errors) {
+fn check_stateful_spec(spec: &Cursor<'_>, (is_new, checks_template): (bool, bool), errors: &mut Errors) {
     let policy = spec.child("podManagementPolicy");
     match policy.text() {
         "" => errors.push(policy.required("")),
@@ -97,8 +97,10 @@ fn check_stateful_spec(spec: &Node<'_>, (is_new, checks_template): (bool, bool),
     if check_selector(spec, "statefulset", "", errors) {
         check_match(spec, errors);
         let arena = Arena::new();
-        let checked =
-            Node { value: with_claimed_volumes(&arena, &template, &templates), path: template.path.clone() };
+        let checked = Cursor {
+            value: with_claimed_volumes(&arena, &template, &templates),
+            path: template.path.clone(),
+        };
         if checks_template {
             pod::check_template(&checked, errors);
         }
@@ -108,7 +110,11 @@ fn check_stateful_spec(spec: &Node<'_>, (is_new, checks_template): (bool, bool),
 }
 
 /// The template with the volumes that the claims become, and without names, which the pods get from their set.
-fn with_claimed_volumes<'a>(arena: &'a Arena, template: &Node<'a>, claims: &Node<'a>) -> Option<Value<'a>> {
+fn with_claimed_volumes<'a>(
+    arena: &'a Arena,
+    template: &Cursor<'a>,
+    claims: &Cursor<'a>,
+) -> Option<Value<'a>> {
     let template =
         template.value?.with(arena, &["spec", "subdomain"], None).with(arena, &["spec", "hostname"], None);
     let names: Vec<_> = claims.items().map(|claim| claim.at(&["metadata", "name"]).text()).collect();
@@ -128,7 +134,7 @@ fn with_claimed_volumes<'a>(arena: &'a Arena, template: &Node<'a>, claims: &Node
     Some(template.with(arena, &["spec", "volumes"], Some(Value::List(volumes))))
 }
 
-fn check_stateful_strategy(strategy: &Node<'_>, errors: &mut Errors) {
+fn check_stateful_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     let rolling = strategy.child("rollingUpdate");
     match strategy.text_of("type") {
         "" => errors.push(strategy.required("")),

@@ -4,7 +4,7 @@ use super::{job, schedule};
 use crate::field::FieldError;
 use crate::kinds::{
     check::Check,
-    node::{Errors, Node},
+    cursor::{Cursor, Errors},
     selector,
 };
 
@@ -46,7 +46,7 @@ pub(in crate::kinds) fn cron_job(check: &mut Check<'_>) {
     }
 }
 
-fn check_time_zone(zone: &Node<'_>, errors: &mut Errors) {
+fn check_time_zone(zone: &Cursor<'_>, errors: &mut Errors) {
     const PART_LENGTH: usize = 14;
 
     let name = zone.text();
@@ -78,7 +78,7 @@ fn check_time_zone(zone: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_job_template(spec: &Node<'_>, errors: &mut Errors) {
+fn check_job_template(spec: &Cursor<'_>, errors: &mut Errors) {
     job::check_spec(spec, errors);
     let node = spec.child("selector");
     if node.is_set() {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::indexes;
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType, go_json},
-    node::{Errors, Node},
 };
 
 const RULES: usize = 20;
@@ -27,7 +27,7 @@ const SUCCESS: &[GoField] = &[(
 )];
 
 /// The rules for what the failure of a pod means for its job.
-pub(super) fn check(spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check(spec: &Cursor<'_>, errors: &mut Errors) {
     let rules = spec.at(&["podFailurePolicy", "rules"]);
     if rules.len() > RULES {
         errors.push(FieldError::too_many(&rules.path, rules.len(), RULES));
@@ -64,7 +64,7 @@ pub(super) fn check(spec: &Node<'_>, errors: &mut Errors) {
 }
 
 /// A field that has to be there, with what it may be.
-fn check_choice(choice: &Node<'_>, choices: &[&str], errors: &mut Errors) {
+fn check_choice(choice: &Cursor<'_>, choices: &[&str], errors: &mut Errors) {
     if choice.text().is_empty() {
         let quoted: Vec<_> = choices.iter().map(|choice| format!("{choice:?}")).collect();
         errors.push(choice.required(&format!("valid values: [{}]", quoted.join(" "))));
@@ -73,7 +73,7 @@ fn check_choice(choice: &Node<'_>, choices: &[&str], errors: &mut Errors) {
     }
 }
 
-fn check_exit_codes(codes: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
+fn check_exit_codes(codes: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     let operator = codes.child("operator");
     check_choice(&operator, &["In", "NotIn"], errors);
     let container = codes.child("containerName");
@@ -104,7 +104,7 @@ fn check_exit_codes(codes: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_conditions(conditions: &Node<'_>, errors: &mut Errors) {
+fn check_conditions(conditions: &Cursor<'_>, errors: &mut Errors) {
     if conditions.len() > CONDITIONS {
         errors.push(FieldError::too_many(&conditions.path, conditions.len(), CONDITIONS));
     }
@@ -115,7 +115,7 @@ fn check_conditions(conditions: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for when a job is done before all of its pods are.
-pub(super) fn check_success(spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_success(spec: &Cursor<'_>, errors: &mut Errors) {
     let policy = spec.child("successPolicy");
     if !policy.is_set() {
         return;
@@ -139,7 +139,7 @@ pub(super) fn check_success(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_success_rule(rule: &Node<'_>, completions: i64, errors: &mut Errors) {
+fn check_success_rule(rule: &Cursor<'_>, completions: i64, errors: &mut Errors) {
     let (count, which) = (rule.child("succeededCount"), rule.child("succeededIndexes"));
     if !count.is_set() && !which.is_set() {
         errors.push(rule.required("at least one of succeededCount or succeededIndexes must be specified"));

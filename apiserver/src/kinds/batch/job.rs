@@ -10,9 +10,9 @@ use crate::field::FieldError;
 use crate::kinds::{
     apps::NO_MATCH,
     check::Check,
+    cursor::{Cursor, Errors, IMMUTABLE, same},
     format,
     networking::check_prefixed_path,
-    node::{Errors, IMMUTABLE, Node, same},
     pod, selector,
 };
 
@@ -54,7 +54,7 @@ fn check_job(check: &mut Check<'_>) {
     }
 }
 
-fn check_generated_selector(job: &Node<'_>, prefixed: bool, errors: &mut Errors) {
+fn check_generated_selector(job: &Cursor<'_>, prefixed: bool, errors: &mut Errors) {
     let spec = job.child("spec");
     let selector = spec.child("selector");
     if spec.flag_of("manualSelector") || !selector.is_set() {
@@ -78,14 +78,14 @@ fn check_generated_selector(job: &Node<'_>, prefixed: bool, errors: &mut Errors)
         }
     }
     let arena = Arena::new();
-    let expected = Node { value: Some(Value::Map(Map::new(&arena, expected))), path: labels.path.clone() };
+    let expected = Cursor { value: Some(Value::Map(Map::new(&arena, expected))), path: labels.path.clone() };
     if !selector::is_broken(&selector) && !selector::matches(&selector, &expected) {
         let json = selector::selector_json(selector.value);
         errors.push(FieldError::invalid_json(&selector.path, &json, "`selector` not auto-generated"));
     }
 }
 
-fn check_spec_and_selector(spec: &Node<'_>, errors: &mut Errors) {
+fn check_spec_and_selector(spec: &Cursor<'_>, errors: &mut Errors) {
     check_spec(spec, errors);
     let node = spec.child("selector");
     if node.is_set() {
@@ -100,7 +100,7 @@ fn check_spec_and_selector(spec: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for the spec of a job, without its selector.
-pub(super) fn check_spec(spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     spec.check_none_negative(
         errors,
         &[
@@ -147,7 +147,7 @@ pub(super) fn check_spec(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_completion_mode(spec: &Node<'_>, errors: &mut Errors) {
+fn check_completion_mode(spec: &Cursor<'_>, errors: &mut Errors) {
     let mode = spec.child("completionMode");
     mode.check_one_of(errors, &["NonIndexed", "Indexed"]);
     let (completions, parallelism) = (spec.child("completions"), spec.child("parallelism"));

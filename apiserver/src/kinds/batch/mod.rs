@@ -11,10 +11,10 @@ pub(super) use cron::cron_job;
 pub(super) use job::{CONTROLLER_UID, JOB_NAME, job};
 pub(super) use status::job_status;
 
-use super::node::Node;
+use super::cursor::Cursor;
 
 /// Whether a job has a condition that holds.
-fn has_condition(job: &Node<'_>, kind: &str) -> bool {
+fn has_condition(job: &Cursor<'_>, kind: &str) -> bool {
     job.at(&["status", "conditions"])
         .items()
         .any(|condition| condition.text_of("type") == kind && condition.text_of("status") == "True")

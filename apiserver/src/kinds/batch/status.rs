@@ -4,7 +4,7 @@ use super::{has_condition, indexes};
 use crate::field::FieldError;
 use crate::kinds::{
     check::Check,
-    node::{Errors, IMMUTABLE, Node, same},
+    cursor::{Cursor, Errors, IMMUTABLE, same},
 };
 
 /// What holds of a job's status, in the stored one and in the new one.
@@ -18,7 +18,7 @@ struct States {
 }
 
 impl States {
-    fn of(job: &Node<'_>) -> Self {
+    fn of(job: &Cursor<'_>) -> Self {
         let (complete, failed) = (has_condition(job, "Complete"), has_condition(job, "Failed"));
         Self {
             complete,
@@ -32,9 +32,9 @@ impl States {
 
 /// A status that is checked.
 struct Change<'a, 'c> {
-    job: &'c Node<'a>,
-    status: Node<'a>,
-    old_status: Node<'a>,
+    job: &'c Cursor<'a>,
+    status: Cursor<'a>,
+    old_status: Cursor<'a>,
     now: States,
     before: States,
 }
@@ -61,7 +61,7 @@ pub(in crate::kinds) fn job_status(check: &mut Check<'_>) {
 }
 
 impl<'a> Change<'a, '_> {
-    fn part(&self, name: &str) -> Node<'a> {
+    fn part(&self, name: &str) -> Cursor<'a> {
         self.status.child(name)
     }
 
@@ -237,7 +237,7 @@ impl<'a> Change<'a, '_> {
         );
     }
 
-    fn check_transition(&self, old: &Node<'_>, errors: &mut Errors) {
+    fn check_transition(&self, old: &Cursor<'_>, errors: &mut Errors) {
         for kind in ["Failed", "Complete", "FailureTarget"] {
             let lost = has_condition(old, kind) && !has_condition(self.job, kind);
             self.conditions(errors, lost, &format!("cannot disable the terminal {kind}=True condition"));

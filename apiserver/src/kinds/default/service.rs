@@ -3,7 +3,7 @@
 use baton_merge::{Arena, server::without_unused_affinity, value::Value};
 
 use crate::kinds::edit::{change_each, fill, text};
-use crate::kinds::{node::Node, service};
+use crate::kinds::{cursor::Cursor, service};
 
 /// How long a client stays with one pod.
 const AFFINITY_SECONDS: i64 = 10800;
@@ -23,7 +23,7 @@ pub(super) fn default_service<'a>(arena: &'a Arena, object: Value<'a>) -> Value<
         Some(_) => port,
     });
     let cluster = Value::String("Cluster");
-    let spec = Node::root(object).child("spec");
+    let spec = Cursor::root(object).child("spec");
     if service::is_external(&spec) {
         object = fill(arena, object, &["spec", "externalTrafficPolicy"], cluster);
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Scope, check_name, env, probe, resources, security, volume};
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
-    node::{Errors, Node},
 };
 
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -30,7 +30,7 @@ const FORBIDDEN_FOR_EPHEMERAL: [&str; 9] = [
 pub(super) struct Context<'a, 'c> {
     pub(super) scope: &'c Scope<'a>,
     /// The volumes that nothing is wrong with, by their names.
-    pub(super) volumes: &'c BTreeMap<&'a str, Node<'a>>,
+    pub(super) volumes: &'c BTreeMap<&'a str, Cursor<'a>>,
     /// The names of the pod's resource claims.
     pub(super) claims: &'c BTreeSet<&'a str>,
 }
@@ -132,7 +132,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    fn check_common(&self, container: &Node<'a>, errors: &mut Errors) {
+    fn check_common(&self, container: &Cursor<'a>, errors: &mut Errors) {
         check_name(&container.child("name"), errors);
         container.child("image").check_present(errors);
         container.child("terminationMessagePolicy").check_choice(errors, &["File", "FallbackToLogsOnError"]);
@@ -155,7 +155,7 @@ impl<'a> Context<'a, '_> {
         );
     }
 
-    fn check_lifecycle_and_probes(&self, container: &Node<'a>, errors: &mut Errors) {
+    fn check_lifecycle_and_probes(&self, container: &Cursor<'a>, errors: &mut Errors) {
         let spec = &self.scope.spec;
         probe::check_lifecycle(&container.child("lifecycle"), spec, errors);
         for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -165,13 +165,13 @@ impl<'a> Context<'a, '_> {
 }
 
 /// The name of an image may not be framed by spaces.
-pub(super) fn check_image_spaces(image: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_image_spaces(image: &Cursor<'_>, errors: &mut Errors) {
     if image.text().trim() != image.text() {
         errors.push(image.invalid_text("must not have leading or trailing whitespace"));
     }
 }
 
-fn check_ports(ports: &Node<'_>, errors: &mut Errors) {
+fn check_ports(ports: &Cursor<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for port in ports.items() {
         let name = port.child("name");
@@ -196,13 +196,13 @@ fn check_ports(ports: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The number of a port.
-pub(super) fn check_port_number(port: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_port_number(port: &Cursor<'_>, errors: &mut Errors) {
     if let Some(problem) = format::port_number(port.int()) {
         errors.push(port.invalid_int(problem));
     }
 }
 
-fn check_host_ports<'a>(containers: impl Iterator<Item = Node<'a>>, errors: &mut Errors) {
+fn check_host_ports<'a>(containers: impl Iterator<Item = Cursor<'a>>, errors: &mut Errors) {
     let mut taken = BTreeSet::new();
     for container in containers {
         for port in container.child("ports").items() {
@@ -215,7 +215,7 @@ fn check_host_ports<'a>(containers: impl Iterator<Item = Node<'a>>, errors: &mut
     }
 }
 
-fn check_restart_policy(container: &Node<'_>, errors: &mut Errors) {
+fn check_restart_policy(container: &Cursor<'_>, errors: &mut Errors) {
     const RULES: usize = 20;
     const EXIT_CODES: usize = 255;
 

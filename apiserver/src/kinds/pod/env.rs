@@ -2,8 +2,8 @@
 
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
-    node::{Errors, Node},
     quantity::Quantity,
 };
 
@@ -58,14 +58,14 @@ const BYTE_DIVISORS: [&str; 13] =
     ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /// The rules for a container's environment variables.
-pub(super) fn check_env(env: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_env(env: &Cursor<'_>, errors: &mut Errors) {
     for variable in env.items() {
         variable.child("name").check_required(errors, format::env_name);
         check_value_from(&variable, errors);
     }
 }
 
-fn check_value_from(variable: &Node<'_>, errors: &mut Errors) {
+fn check_value_from(variable: &Cursor<'_>, errors: &mut Errors) {
     let from = variable.child("valueFrom");
     if !from.is_set() {
         return;
@@ -104,7 +104,7 @@ fn check_value_from(variable: &Node<'_>, errors: &mut Errors) {
 }
 
 /// A reference to a field of the pod.
-pub(super) fn check_field_reference(reference: &Node<'_>, allowed: &[&str], errors: &mut Errors) {
+pub(super) fn check_field_reference(reference: &Cursor<'_>, allowed: &[&str], errors: &mut Errors) {
     let (version, field) = (reference.child("apiVersion"), reference.child("fieldPath"));
     for part in [&version, &field] {
         if part.text().is_empty() {
@@ -144,7 +144,7 @@ pub(super) fn check_field_reference(reference: &Node<'_>, allowed: &[&str], erro
 }
 
 /// A reference to a resource of a container. A file has to name the container.
-pub(super) fn check_resource_reference(reference: &Node<'_>, in_file: bool, errors: &mut Errors) {
+pub(super) fn check_resource_reference(reference: &Cursor<'_>, in_file: bool, errors: &mut Errors) {
     let (container, resource) = (reference.child("containerName"), reference.child("resource"));
     let is_huge_pages =
         ["requests.hugepages-", "limits.hugepages-"].iter().any(|prefix| resource.text().starts_with(prefix));
@@ -175,7 +175,7 @@ pub(super) fn check_resource_reference(reference: &Node<'_>, in_file: bool, erro
 }
 
 /// The rules for what a container takes all its environment variables from.
-pub(super) fn check_env_from(env_from: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_env_from(env_from: &Cursor<'_>, errors: &mut Errors) {
     for source in env_from.items() {
         let prefix = source.child("prefix");
         if !prefix.text().is_empty() {

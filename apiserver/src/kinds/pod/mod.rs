@@ -26,22 +26,22 @@ pub(super) use update::{check_ephemeral_containers_update, check_pod_update};
 pub(super) use volume::{check_host_path, check_no_backsteps, has_source};
 
 use super::{
+    cursor::{Cursor, Errors},
     format,
     metadata::{check_annotations, check_labels},
-    node::{Errors, Node},
 };
 
 /// What the rules for a pod know of what it is in.
 #[derive(Clone)]
 struct Scope<'a> {
     /// The spec of the pod.
-    spec: Node<'a>,
+    spec: Cursor<'a>,
     /// Whether it is a pod, and not the template of one.
     is_pod: bool,
 }
 
 impl<'a> Scope<'a> {
-    fn containers(&self) -> impl Iterator<Item = Node<'a>> {
+    fn containers(&self) -> impl Iterator<Item = Cursor<'a>> {
         containers(&self.spec).into_iter()
     }
 
@@ -52,7 +52,7 @@ impl<'a> Scope<'a> {
 }
 
 /// All containers of a pod, given its spec, in the order in which the server goes through them.
-pub(super) fn containers<'a>(spec: &Node<'a>) -> Vec<Node<'a>> {
+pub(super) fn containers<'a>(spec: &Cursor<'a>) -> Vec<Cursor<'a>> {
     ["initContainers", "containers", "ephemeralContainers"]
         .into_iter()
         .flat_map(|name| spec.child(name).items().collect::<Vec<_>>())
@@ -60,7 +60,7 @@ pub(super) fn containers<'a>(spec: &Node<'a>) -> Vec<Node<'a>> {
 }
 
 /// The rules for a template of pods.
-pub(super) fn check_template(template: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_template(template: &Cursor<'_>, errors: &mut Errors) {
     let metadata = template.child("metadata");
     check_template_metadata(template, errors);
     let scope = Scope { spec: template.child("spec"), is_pod: false };
@@ -73,7 +73,7 @@ pub(super) fn check_template(template: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for the labels and annotations of a template, which the server shows as if they were its own fields.
-pub(super) fn check_template_metadata(template: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_template_metadata(template: &Cursor<'_>, errors: &mut Errors) {
     let metadata = template.child("metadata");
     let annotations = metadata.child("annotations").shown_at(template.path.child("annotations"));
     check_labels(&metadata.child("labels").shown_at(template.path.child("labels")), errors);
@@ -82,7 +82,7 @@ pub(super) fn check_template_metadata(template: &Node<'_>, errors: &mut Errors) 
 }
 
 /// The rules for a pod that is created, apart from its metadata.
-pub(super) fn check_new_pod(pod: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_new_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     check_pod(pod, errors);
     let spec = pod.child("spec");
     let ephemeral = spec.child("ephemeralContainers");
@@ -98,7 +98,7 @@ pub(super) fn check_new_pod(pod: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for a pod by itself, apart from its metadata.
-fn check_pod(pod: &Node<'_>, errors: &mut Errors) {
+fn check_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     let spec = pod.child("spec");
     let metadata = pod.child("metadata");
     check_pod_annotations(&metadata.child("annotations"), &spec, errors);
@@ -121,8 +121,8 @@ fn check_pod(pod: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for annotations that mean something for a pod.
-fn check_pod_annotations(annotations: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
-    let value = |key: &str| Node { value: annotations.get(key), path: annotations.path.key(key) };
+fn check_pod_annotations(annotations: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
+    let value = |key: &str| Cursor { value: annotations.get(key), path: annotations.path.key(key) };
     let mirror = value("kubernetes.io/config.mirror");
     if mirror.is_set() && spec.text_of("nodeName").is_empty() {
         errors.push(mirror.invalid_text("must set spec.nodeName if mirror pod annotation is set"));
@@ -138,6 +138,6 @@ fn check_pod_annotations(annotations: &Node<'_>, spec: &Node<'_>, errors: &mut E
 }
 
 /// The name of something in a pod: it has to be there, and to be a DNS label.
-fn check_name(name: &Node<'_>, errors: &mut Errors) {
+fn check_name(name: &Cursor<'_>, errors: &mut Errors) {
     name.check_required(errors, format::dns_label);
 }

@@ -4,8 +4,8 @@ use baton_merge::value::Value;
 
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
-    node::{Errors, Node},
 };
 
 /// The ways to probe, and to run something, in the order in which the server checks them.
@@ -81,7 +81,7 @@ const SIGNALS: [&str; 65] = [
 ];
 
 /// The rules for one of a container's probes.
-pub(super) fn check_probe(probe: &Node<'_>, name: &str, spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_probe(probe: &Cursor<'_>, name: &str, spec: &Cursor<'_>, errors: &mut Errors) {
     if !probe.is_set() {
         return;
     }
@@ -105,7 +105,7 @@ pub(super) fn check_probe(probe: &Node<'_>, name: &str, spec: &Node<'_>, errors:
 }
 
 /// The rules for what runs when a container starts and stops.
-pub(super) fn check_lifecycle(lifecycle: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_lifecycle(lifecycle: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     for handler in ["postStart", "preStop"].map(|name| lifecycle.child(name)) {
         if handler.is_set() {
             check_handler(&handler, spec, errors);
@@ -123,7 +123,7 @@ pub(super) fn check_lifecycle(lifecycle: &Node<'_>, spec: &Node<'_>, errors: &mu
     }
 }
 
-fn check_handler(parent: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
+fn check_handler(parent: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     let handlers: Vec<_> = HANDLERS
         .iter()
         .map(|name| (*name, parent.child(name)))
@@ -169,7 +169,7 @@ fn check_handler(parent: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
 }
 
 /// A port, by its number or its name.
-pub(in crate::kinds) fn check_port(port: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_port(port: &Cursor<'_>, errors: &mut Errors) {
     if port.value.is_some_and(|value| value.as_str().is_some()) {
         port.check(errors, format::port_name);
     } else if let Some(problem) = format::port_number(port.int()) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::volume::{check_downward_file, check_file_path, check_key_to_path};
 use crate::field::FieldError;
 use crate::kinds::{
-    node::{Errors, Node},
+    cursor::{Cursor, Errors},
     selector,
 };
 
@@ -13,7 +13,7 @@ use crate::kinds::{
 const TOKEN_SECONDS: (i64, i64) = (10 * 60, 1 << 32);
 
 /// The rules for the sources of a volume. Certificates of pods aren't here.
-pub(super) fn check(volume: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check(volume: &Cursor<'_>, errors: &mut Errors) {
     let mut paths = BTreeSet::new();
     for source in volume.child("sources").items() {
         let mut found = 0;
@@ -61,11 +61,11 @@ pub(super) fn check(volume: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn conflict(volume: &Node<'_>, shown: &str) -> FieldError {
+fn conflict(volume: &Cursor<'_>, shown: &str) -> FieldError {
     FieldError::invalid_text(&volume.path, shown, "conflicting duplicate paths")
 }
 
-fn check_token(volume: &Node<'_>, token: &Node<'_>, errors: &mut Errors) {
+fn check_token(volume: &Cursor<'_>, token: &Cursor<'_>, errors: &mut Errors) {
     let seconds = token.child("expirationSeconds");
     if seconds.int() < TOKEN_SECONDS.0 {
         errors.push(seconds.invalid_int("may not specify a duration less than 10 minutes"));
@@ -81,7 +81,7 @@ fn check_token(volume: &Node<'_>, token: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_trust_bundle(bundle: &Node<'_>, errors: &mut Errors) {
+fn check_trust_bundle(bundle: &Cursor<'_>, errors: &mut Errors) {
     let (name, signer) = (bundle.child("name"), bundle.child("signerName"));
     match (name.is_set(), signer.is_set()) {
         (true, true) => errors.push(bundle.invalid("only one of name and signerName may be used")),

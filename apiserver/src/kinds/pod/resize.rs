@@ -9,7 +9,7 @@ use super::{check_pod, update::MIRROR};
 use crate::{
     field::{FieldError, FieldPath},
     kinds::{
-        node::{Errors, Node, same},
+        cursor::{Cursor, Errors, same},
         prepare::class_of_service,
     },
 };
@@ -17,7 +17,7 @@ use crate::{
 const MUTABLE: &str = "only cpu and memory resources are mutable";
 
 /// The rules for a write of a pod's resources, apart from its metadata by itself.
-pub(in crate::kinds) fn check_resize(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_resize(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     check_pod(new, errors);
     if old.at(&["metadata", "annotations"]).has(MIRROR) {
         errors.clear();
@@ -25,7 +25,7 @@ pub(in crate::kinds) fn check_resize(new: &Node<'_>, old: &Node<'_>, errors: &mu
         return;
     }
     let (spec, old_spec) = (new.child("spec"), old.child("spec"));
-    let class = |pod: &Node<'_>| pod.value.map(class_of_service);
+    let class = |pod: &Cursor<'_>| pod.value.map(class_of_service);
     if class(new) != class(old) {
         let detail = "Pod QOS Class may not change as a result of resizing";
         errors.push(FieldError::invalid_text(&spec.path, new.at(&["status"]).text_of("qosClass"), detail));
@@ -52,14 +52,14 @@ pub(in crate::kinds) fn check_resize(new: &Node<'_>, old: &Node<'_>, errors: &mu
 }
 
 /// Whether the node that a pod runs on says what its containers have.
-fn is_supported(pod: &Node<'_>) -> bool {
+fn is_supported(pod: &Cursor<'_>) -> bool {
     let statuses = pod.at(&["status", "containerStatuses"]);
     let running = statuses.items().find(|container| container.child("state").has("running"));
     running.is_none_or(|container| container.has("resources"))
 }
 
 /// Whether the containers are the same ones.
-fn check_order(spec: &Node<'_>, old: &Node<'_>, errors: &mut Errors) -> bool {
+fn check_order(spec: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) -> bool {
     let before = errors.len();
     for name in ["containers", "initContainers"] {
         let (containers, old) = (spec.child(name), old.child(name));
@@ -79,7 +79,7 @@ fn check_order(spec: &Node<'_>, old: &Node<'_>, errors: &mut Errors) -> bool {
 }
 
 /// A container with as much processor time and memory as it had, and its policy.
-fn with_amounts_of<'a>(arena: &'a Arena, container: &Node<'a>, before: &Node<'a>) -> Option<Value<'a>> {
+fn with_amounts_of<'a>(arena: &'a Arena, container: &Cursor<'a>, before: &Cursor<'a>) -> Option<Value<'a>> {
     let (container, before) = (container.value?, before.value?);
     let mut munged = container.with(arena, &["resizePolicy"], before.get("resizePolicy"));
     for list in ["requests", "limits"] {

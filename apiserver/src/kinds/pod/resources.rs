@@ -6,8 +6,8 @@ use baton_merge::value::Value;
 
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
-    node::{Errors, Node},
     quantity::Quantity,
     quota::{is_integer_resource, is_standard_resource},
 };
@@ -30,7 +30,7 @@ pub(in crate::kinds) fn is_overcommit_allowed(name: &str) -> bool {
 }
 
 /// The name of any resource.
-pub(in crate::kinds) fn check_resource_name(name: &str, place: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_resource_name(name: &str, place: &Cursor<'_>, errors: &mut Errors) {
     let problems = format::qualified_name(name);
     if problems.is_empty() && !name.contains('/') && !is_standard_resource(name) {
         let detail = "must be a standard resource type or fully qualified";
@@ -40,7 +40,7 @@ pub(in crate::kinds) fn check_resource_name(name: &str, place: &Node<'_>, errors
 }
 
 /// The name of a resource that containers have.
-pub(in crate::kinds) fn check_resource_list_name(name: &str, place: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_resource_list_name(name: &str, place: &Cursor<'_>, errors: &mut Errors) {
     check_resource_name(name, place, errors);
     let detail = if name.contains('/') {
         let is_extended =
@@ -53,7 +53,7 @@ pub(in crate::kinds) fn check_resource_list_name(name: &str, place: &Node<'_>, e
     errors.extend(detail.map(|detail| FieldError::invalid_text(&place.path, name, detail)));
 }
 
-fn check_pod_resource_name(name: &str, place: &Node<'_>, errors: &mut Errors) {
+fn check_pod_resource_name(name: &str, place: &Cursor<'_>, errors: &mut Errors) {
     let before = errors.len();
     check_resource_name(name, place, errors);
     if errors.len() == before && !POD_RESOURCES.contains(&name) && !is_huge_pages(name) {
@@ -62,7 +62,7 @@ fn check_pod_resource_name(name: &str, place: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The amount of a resource: not negative, and whole where it counts things.
-pub(in crate::kinds) fn check_amount(name: &str, amount: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_amount(name: &str, amount: &Cursor<'_>, errors: &mut Errors) {
     amount.check_non_negative_quantity(errors);
     if is_integer_resource(name) && !amount.quantity().is_whole() {
         errors.push(amount.invalid_text("must be an integer"));
@@ -70,26 +70,26 @@ pub(in crate::kinds) fn check_amount(name: &str, amount: &Node<'_>, errors: &mut
 }
 
 /// The rules for the resources of a container.
-pub(super) fn check_container(resources: &Node<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
+pub(super) fn check_container(resources: &Cursor<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     check(resources, &resources.child("limits"), check_resource_list_name, claims, errors);
 }
 
 /// The rules for what a pod needs besides its containers: they are those for limits.
-pub(super) fn check_overhead(overhead: &Node<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
+pub(super) fn check_overhead(overhead: &Cursor<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     let limits = overhead.shown_at(overhead.path.child("limits"));
-    let nothing = Node { value: None, path: overhead.path.clone() };
+    let nothing = Cursor { value: None, path: overhead.path.clone() };
     check(&nothing, &limits, check_resource_list_name, claims, errors);
 }
 
 fn check(
-    resources: &Node<'_>,
-    limits: &Node<'_>,
-    check_resource: fn(&str, &Node<'_>, &mut Errors),
+    resources: &Cursor<'_>,
+    limits: &Cursor<'_>,
+    check_resource: fn(&str, &Cursor<'_>, &mut Errors),
     claims: &BTreeSet<&str>,
     errors: &mut Errors,
 ) {
     let requests = resources.child("requests");
-    let check_one = |name: &str, amount: &Node<'_>, errors: &mut Errors| {
+    let check_one = |name: &str, amount: &Cursor<'_>, errors: &mut Errors| {
         check_resource(name, amount, errors);
         check_amount(name, amount, errors);
     };
@@ -112,9 +112,9 @@ fn check(
 
 fn check_request(
     name: &str,
-    request: &Node<'_>,
-    requests: &Node<'_>,
-    limits: &Node<'_>,
+    request: &Cursor<'_>,
+    requests: &Cursor<'_>,
+    limits: &Cursor<'_>,
     errors: &mut Errors,
 ) {
     let Some(limit) = limits.get(name) else {
@@ -133,7 +133,7 @@ fn check_request(
     errors.push(FieldError::invalid_text(&requests.path, request.text(), &detail));
 }
 
-fn check_huge_pages(name: &str, amount: &Node<'_>, errors: &mut Errors) {
+fn check_huge_pages(name: &str, amount: &Cursor<'_>, errors: &mut Errors) {
     let Some(size) = name.strip_prefix("hugepages-") else { return };
     if !amount.quantity().is_multiple_of(Quantity::parse(size)) {
         let detail = format!("{} is not positive integer multiple of {name}", amount.text());
@@ -141,7 +141,7 @@ fn check_huge_pages(name: &str, amount: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_claims(claims: &Node<'_>, of_pod: &BTreeSet<&str>, errors: &mut Errors) {
+fn check_claims(claims: &Cursor<'_>, of_pod: &BTreeSet<&str>, errors: &mut Errors) {
     let mut taken = BTreeSet::new();
     for claim in claims.items() {
         let (name, request) = (claim.text_of("name"), claim.child("request"));
@@ -175,7 +175,7 @@ fn check_claims(claims: &Node<'_>, of_pod: &BTreeSet<&str>, errors: &mut Errors)
 }
 
 /// The rules for what happens to a container when its resources change.
-pub(super) fn check_resize_policy(policies: &Node<'_>, restart_policy: &str, errors: &mut Errors) {
+pub(super) fn check_resize_policy(policies: &Cursor<'_>, restart_policy: &str, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for policy in policies.items() {
         let at_list = |name: &str| policy.child(name).shown_at(policies.path.clone());
@@ -193,7 +193,7 @@ pub(super) fn check_resize_policy(policies: &Node<'_>, restart_policy: &str, err
 }
 
 /// The rules for the resources of a pod as a whole, which its containers have to fit in.
-pub(super) fn check_pod_level(spec: &Node<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
+pub(super) fn check_pod_level(spec: &Cursor<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     let resources = spec.child("resources");
     if !resources.is_set() {
         return;

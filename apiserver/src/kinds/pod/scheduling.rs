@@ -6,21 +6,21 @@ use baton_merge::value::Value;
 
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
     metadata::check_label_key,
-    node::{Errors, Node},
     selector,
 };
 
 const WEIGHT: &str = "must be in the range 1-100";
 
 /// The policy of whether a pod makes room for itself.
-pub(in crate::kinds) fn check_preemption_policy(policy: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_preemption_policy(policy: &Cursor<'_>, errors: &mut Errors) {
     policy.check_choice(errors, &["PreemptLowerPriority", "Never"]);
 }
 
 /// The rules for the nodes and the pods that a pod is drawn to or kept from.
-pub(super) fn check_affinity(affinity: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_affinity(affinity: &Cursor<'_>, errors: &mut Errors) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
@@ -44,14 +44,14 @@ pub(super) fn check_affinity(affinity: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_weight(term: &Node<'_>, errors: &mut Errors) {
+fn check_weight(term: &Cursor<'_>, errors: &mut Errors) {
     let weight = term.child("weight");
     if !(1..=100).contains(&weight.int()) {
         errors.push(weight.invalid_int(WEIGHT));
     }
 }
 
-fn check_pod_term(term: &Node<'_>, errors: &mut Errors) {
+fn check_pod_term(term: &Cursor<'_>, errors: &mut Errors) {
     selector::check(&term.child("labelSelector"), errors);
     selector::check(&term.child("namespaceSelector"), errors);
     for namespace in term.child("namespaces").items() {
@@ -66,7 +66,7 @@ fn check_pod_term(term: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The keys of labels that complete the selector of an affinity's term or of a spread constraint.
-fn check_match_label_keys(term: &Node<'_>, errors: &mut Errors) {
+fn check_match_label_keys(term: &Cursor<'_>, errors: &mut Errors) {
     let label_selector = term.child("labelSelector");
     let (matching, mismatching) = (term.child("matchLabelKeys"), term.child("mismatchLabelKeys"));
     for keys in [&matching, &mismatching].into_iter().filter(|keys| keys.len() > 0) {
@@ -97,7 +97,7 @@ fn check_match_label_keys(term: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for the taints that a pod tolerates.
-pub(super) fn check_tolerations(tolerations: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_tolerations(tolerations: &Cursor<'_>, errors: &mut Errors) {
     for toleration in tolerations.items() {
         let part = |name| toleration.child(name);
         let (key, operator, effect) = (part("key"), part("operator"), part("effect"));
@@ -135,7 +135,7 @@ pub(super) fn check_tolerations(tolerations: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for what keeps a pod from being scheduled.
-pub(super) fn check_gates(gates: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_gates(gates: &Cursor<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for gate in gates.items() {
         let name = gate.child("name").shown_at(gate.path.clone());
@@ -147,7 +147,7 @@ pub(super) fn check_gates(gates: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for how pods spread.
-pub(super) fn check_spread(constraints: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_spread(constraints: &Cursor<'_>, errors: &mut Errors) {
     const ACTIONS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
 
     let all: Vec<_> = constraints.items().collect();
@@ -163,7 +163,7 @@ pub(super) fn check_spread(constraints: &Node<'_>, errors: &mut Errors) {
         if !ACTIONS.contains(&action.text()) {
             errors.push(action.not_supported(&ACTIONS));
         }
-        let repeats = |other: &Node<'_>| {
+        let repeats = |other: &Cursor<'_>| {
             other.text_of("topologyKey") == key.text() && other.text_of("whenUnsatisfiable") == action.text()
         };
         if all.iter().skip(position + 1).any(repeats) {

@@ -3,8 +3,8 @@
 use super::Scope;
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     go_json::{GoField, GoType, go_json},
-    node::{Errors, Node},
 };
 
 use super::volume::check_descending_path;
@@ -83,7 +83,7 @@ pub(super) fn check_pod(scope: &Scope<'_>, errors: &mut Errors) {
     context.child("seLinuxChangePolicy").check_one_of(errors, &["MountOption", "Recursive"]);
 }
 
-fn check_sysctls(spec: &Node<'_>, sysctls: &Node<'_>, errors: &mut Errors) {
+fn check_sysctls(spec: &Cursor<'_>, sysctls: &Cursor<'_>, errors: &mut Errors) {
     const REGEX: &str = r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
     const LENGTH: usize = 253;
 
@@ -119,7 +119,7 @@ fn check_sysctls(spec: &Node<'_>, sysctls: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for the security context of a container.
-pub(super) fn check_container(context: &Node<'_>, shares_host_users: bool, errors: &mut Errors) {
+pub(super) fn check_container(context: &Cursor<'_>, shares_host_users: bool, errors: &mut Errors) {
     if !context.is_set() {
         return;
     }
@@ -148,7 +148,7 @@ pub(super) fn check_container(context: &Node<'_>, shares_host_users: bool, error
     check_app_armor_profile(&context.child("appArmorProfile"), errors);
 }
 
-fn check_seccomp_profile(profile: &Node<'_>, errors: &mut Errors) {
+fn check_seccomp_profile(profile: &Cursor<'_>, errors: &mut Errors) {
     if !profile.is_set() {
         return;
     }
@@ -170,7 +170,7 @@ fn check_seccomp_profile(profile: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_app_armor_profile(profile: &Node<'_>, errors: &mut Errors) {
+fn check_app_armor_profile(profile: &Cursor<'_>, errors: &mut Errors) {
     if !profile.is_set() {
         return;
     }
@@ -209,15 +209,15 @@ pub(super) fn is_app_armor_annotation(key: &str) -> bool {
 }
 
 /// The rules for the annotations that used to say which profiles a pod has.
-pub(super) fn check_profile_annotations(annotations: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_profile_annotations(annotations: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     let scope = Scope { spec: spec.clone(), is_pod: true };
-    let mut check_seccomp = |key: &str, profile: &Node<'_>| {
+    let mut check_seccomp = |key: &str, profile: &Cursor<'_>| {
         let profile = profile.shown_at(annotations.path.child(key));
         match profile.text() {
             "runtime/default" | "docker/default" | "unconfined" => {}
             text => match text.strip_prefix("localhost/") {
                 Some(path) => check_descending_path(
-                    &Node { value: Some(baton_merge::value::Value::String(path)), path: profile.path },
+                    &Cursor { value: Some(baton_merge::value::Value::String(path)), path: profile.path },
                     errors,
                 ),
                 None => errors.push(profile.invalid_text("must be a valid seccomp profile")),
@@ -244,7 +244,7 @@ pub(super) fn check_profile_annotations(annotations: &Node<'_>, spec: &Node<'_>,
 }
 
 /// Where both annotations and fields say which profile something has, they have to say the same.
-pub(super) fn check_annotations_match(scope: &Scope<'_>, annotations: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_annotations_match(scope: &Scope<'_>, annotations: &Cursor<'_>, errors: &mut Errors) {
     let of_pod = scope.spec.child("securityContext");
     let pod_seccomp = of_pod.child("seccompProfile");
     check_profile_matches(&pod_seccomp, &annotations.child(SECCOMP_POD), "seccomp", &pod_seccomp, errors);
@@ -265,10 +265,10 @@ pub(super) fn check_annotations_match(scope: &Scope<'_>, annotations: &Node<'_>,
 }
 
 fn check_profile_matches(
-    profile: &Node<'_>,
-    annotation: &Node<'_>,
+    profile: &Cursor<'_>,
+    annotation: &Cursor<'_>,
     sort: &str,
-    place: &Node<'_>,
+    place: &Cursor<'_>,
     errors: &mut Errors,
 ) {
     if !profile.is_set() || !annotation.is_set() {
@@ -337,7 +337,7 @@ pub(super) fn check_windows(scope: &Scope<'_>, errors: &mut Errors) {
         "securityContext.runAsUser",
         "securityContext.runAsGroup",
     ];
-    let mut forbid = |parent: &Node<'_>, fields: &[&str]| {
+    let mut forbid = |parent: &Cursor<'_>, fields: &[&str]| {
         for field in fields.iter().map(|path| parent.at(&path.split('.').collect::<Vec<_>>())) {
             if field.is_set() {
                 errors.push(field.forbidden("cannot be set for a windows pod"));

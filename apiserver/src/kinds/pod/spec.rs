@@ -7,11 +7,11 @@ use baton_merge::value::Value;
 use super::{Scope, container, resources, scheduling, security, volume};
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType, go_json},
     ip,
     metadata::check_labels,
-    node::{Errors, Node},
 };
 
 pub(super) const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
@@ -27,7 +27,7 @@ const CLAIM: &[GoField] = &[
 const MAX_SECONDS: i64 = i32::MAX as i64;
 
 /// What is wrong with the spec of a pod. `metadata` is that of the pod, where it is one.
-pub(super) fn check(scope: &Scope<'_>, metadata: Option<&Node<'_>>, errors: &mut Errors) {
+pub(super) fn check(scope: &Scope<'_>, metadata: Option<&Cursor<'_>>, errors: &mut Errors) {
     let spec = &scope.spec;
     let grace_period = spec.child("terminationGracePeriodSeconds");
     if !grace_period.is_set() {
@@ -61,7 +61,7 @@ pub(super) fn check(scope: &Scope<'_>, metadata: Option<&Node<'_>>, errors: &mut
     check_file_key_volumes(scope, errors);
 }
 
-fn check_resource_claims<'a>(claims: &Node<'a>, errors: &mut Errors) -> BTreeSet<&'a str> {
+fn check_resource_claims<'a>(claims: &Cursor<'a>, errors: &mut Errors) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for claim in claims.items() {
         let name = claim.child("name");
@@ -106,7 +106,7 @@ fn check_host_network_ports(scope: &Scope<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_dns_config(spec: &Node<'_>, errors: &mut Errors) {
+fn check_dns_config(spec: &Cursor<'_>, errors: &mut Errors) {
     const NAMESERVERS: usize = 3;
     const SEARCHES: usize = 32;
     const SEARCH_LENGTH: usize = 2048;
@@ -202,7 +202,7 @@ fn check_host_users(scope: &Scope<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_host_name_override(spec: &Node<'_>, errors: &mut Errors) {
+fn check_host_name_override(spec: &Cursor<'_>, errors: &mut Errors) {
     const LENGTH: usize = 64;
 
     let name = spec.child("hostnameOverride");
@@ -221,7 +221,7 @@ fn check_host_name_override(spec: &Node<'_>, errors: &mut Errors) {
     name.check(errors, format::dns_subdomain);
 }
 
-fn check_names(spec: &Node<'_>, errors: &mut Errors) {
+fn check_names(spec: &Cursor<'_>, errors: &mut Errors) {
     let check = |name: &str, rule, errors: &mut Errors| {
         let name = spec.child(name);
         if !name.text().is_empty() {

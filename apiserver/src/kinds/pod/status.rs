@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::update::check_annotation_updates;
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
     go_json::{GoField, GoType, go_json},
     ip,
-    node::{Errors, Node},
 };
 
 /// An address as the server shows it.
@@ -18,7 +18,7 @@ const NEGATIVE: &str = "must be a non-negative integer";
 
 /// The rules for the update of a pod's status, apart from its metadata. What nodes alone report about resources and users
 /// isn't checked.
-pub(in crate::kinds) fn check_status_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_status_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     check_annotation_updates(new, old, errors);
     let (status, old_status) = (new.child("status"), old.child("status"));
     for condition in status.child("conditions").items() {
@@ -41,7 +41,7 @@ pub(in crate::kinds) fn check_status_update(new: &Node<'_>, old: &Node<'_>, erro
     }
     let class = status.child("qosClass");
     if class.text() != old_status.text_of("qosClass") {
-        errors.push(class.invalid_text(crate::kinds::node::IMMUTABLE));
+        errors.push(class.invalid_text(crate::kinds::cursor::IMMUTABLE));
     }
     check_transitions(&status, &old_status, &old.child("spec"), errors);
     check_claims(&status.child("resourceClaimStatuses"), &new.at(&["spec", "resourceClaims"]), errors);
@@ -53,7 +53,7 @@ pub(in crate::kinds) fn check_status_update(new: &Node<'_>, old: &Node<'_>, erro
     check_addresses(&status, &old_status, "hostIPs", errors);
 }
 
-fn check_transitions(status: &Node<'_>, old_status: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
+fn check_transitions(status: &Cursor<'_>, old_status: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     for (statuses, containers) in [
         ("containerStatuses", Some("containers")),
         ("initContainerStatuses", Some("initContainers")),
@@ -76,7 +76,7 @@ fn check_transitions(status: &Node<'_>, old_status: &Node<'_>, spec: &Node<'_>, 
                 })
                 .is_some_and(|container| restarts(&container, spec, ended.int_of("exitCode")));
             if runs_again && !may_run_again {
-                let state = Node { value: None, path: place.path.index(position).child("state") };
+                let state = Cursor { value: None, path: place.path.index(position).child("state") };
                 errors.push(state.forbidden("may not be transitioned to non-terminated state"));
             }
         }
@@ -84,8 +84,8 @@ fn check_transitions(status: &Node<'_>, old_status: &Node<'_>, spec: &Node<'_>, 
 }
 
 /// Whether a container that ended runs again.
-fn restarts(container: &Node<'_>, spec: &Node<'_>, exit_code: i64) -> bool {
-    let applies = |rule: &Node<'_>| {
+fn restarts(container: &Cursor<'_>, spec: &Cursor<'_>, exit_code: i64) -> bool {
+    let applies = |rule: &Cursor<'_>| {
         let codes = rule.child("exitCodes");
         let is_among = codes.child("values").items().any(|code| code.int() == exit_code);
         match codes.text_of("operator") {
@@ -108,7 +108,7 @@ fn restarts(container: &Node<'_>, spec: &Node<'_>, exit_code: i64) -> bool {
     }
 }
 
-fn check_claims(statuses: &Node<'_>, claims: &Node<'_>, errors: &mut Errors) {
+fn check_claims(statuses: &Cursor<'_>, claims: &Cursor<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for status in statuses.items() {
         let name = status.child("name");
@@ -125,7 +125,7 @@ fn check_claims(statuses: &Node<'_>, claims: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_addresses(status: &Node<'_>, old_status: &Node<'_>, name: &str, errors: &mut Errors) {
+fn check_addresses(status: &Cursor<'_>, old_status: &Cursor<'_>, name: &str, errors: &mut Errors) {
     let addresses = status.child(name);
     let old_addresses = old_status.child(name);
     let known: Vec<_> = old_addresses.items().map(|address| address.text_of("ip")).collect();

@@ -5,8 +5,8 @@ use baton_merge::value::Value;
 
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
-    node::{Errors, Node},
 };
 
 /// The texts that each source has to have, in the order in which the server misses them.
@@ -35,7 +35,7 @@ const MANAGED_URI: &str =
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
 
 /// The rules for the source of this name in a volume, which is a persistent one or one in a pod.
-pub(in crate::kinds) fn check_system(name: &str, volume: &Node<'_>, persistent: bool, errors: &mut Errors) {
+pub(in crate::kinds) fn check_system(name: &str, volume: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     let source = &match name {
         "gcePersistentDisk" => volume.child(name).shown_at(volume.path.child("persistentDisk")),
         _ => volume.child(name),
@@ -100,7 +100,7 @@ pub(in crate::kinds) fn check_system(name: &str, volume: &Node<'_>, persistent: 
     }
 }
 
-fn check_flocker(source: &Node<'_>, errors: &mut Errors) {
+fn check_flocker(source: &Cursor<'_>, errors: &mut Errors) {
     let (name, id) = (source.child("datasetName"), source.child("datasetUUID"));
     match (name.text().is_empty(), id.text().is_empty()) {
         (true, true) => errors.push(source.required("one of datasetName and datasetUUID is required")),
@@ -115,7 +115,7 @@ fn check_flocker(source: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_quobyte(source: &Node<'_>, errors: &mut Errors) {
+fn check_quobyte(source: &Cursor<'_>, errors: &mut Errors) {
     const TENANT: usize = 64;
 
     let (registry, tenant) = (source.child("registry"), source.child("tenant"));
@@ -130,7 +130,7 @@ fn check_quobyte(source: &Node<'_>, errors: &mut Errors) {
     source.child("volume").check_present(errors);
 }
 
-fn check_iscsi(source: &Node<'_>, persistent: bool, errors: &mut Errors) {
+fn check_iscsi(source: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     source.child("targetPortal").check_present(errors);
     let (own, initiator) = (source.child("iqn"), source.child("initiatorName"));
     own.check_present(errors);
@@ -153,7 +153,7 @@ fn check_iscsi(source: &Node<'_>, persistent: bool, errors: &mut Errors) {
 }
 
 /// A name of something in a storage network.
-fn check_qualified(name: &Node<'_>, persistent: bool, errors: &mut Errors) {
+fn check_qualified(name: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     let text = name.text();
     let is_number =
         |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -192,7 +192,7 @@ fn is_dated_name(text: &str) -> bool {
     })
 }
 
-fn check_fibre_channel(source: &Node<'_>, errors: &mut Errors) {
+fn check_fibre_channel(source: &Cursor<'_>, errors: &mut Errors) {
     let (names, ids, unit) = (source.child("targetWWNs"), source.child("wwids"), source.child("lun"));
     match (names.len(), ids.len()) {
         (0, 0) => errors.push(names.required("must specify either targetWWNs or wwids, but not both")),
@@ -208,7 +208,7 @@ fn check_fibre_channel(source: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_azure_disk(source: &Node<'_>, errors: &mut Errors) {
+fn check_azure_disk(source: &Cursor<'_>, errors: &mut Errors) {
     source.child("cachingMode").check_one_of(errors, &["None", "ReadOnly", "ReadWrite"]);
     let (kind, address) = (source.child("kind"), source.child("diskURI"));
     kind.check_one_of(errors, &["Dedicated", "Managed", "Shared"]);

@@ -8,7 +8,7 @@ use baton_merge::{
 use super::{
     check_pod, check_pod_annotations, container::check_image_spaces, scheduling::check_tolerations, security,
 };
-use crate::kinds::node::{Errors, Node, same};
+use crate::kinds::cursor::{Cursor, Errors, same};
 
 /// What the server says may change.
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -19,7 +19,7 @@ const UPDATABLE: &str = "pod updates may not change fields other than `spec.cont
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// The rules for the update of a pod, apart from its metadata by itself. `check_metadata` is called between.
-pub(in crate::kinds) fn check_pod_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_pod_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     check_pod(new, errors);
     check_annotation_updates(new, old, errors);
     let (spec, old_spec) = (new.child("spec"), old.child("spec"));
@@ -93,7 +93,7 @@ fn with_scheduling_of_gated<'a>(
     old: Value<'a>,
     errors: &mut Errors,
 ) -> Value<'a> {
-    let spec = Node { value: Some(new), path: crate::field::FieldPath::new("spec") };
+    let spec = Cursor { value: Some(new), path: crate::field::FieldPath::new("spec") };
     let selector = spec.child("nodeSelector");
     let old_selector = old.get("nodeSelector").and_then(|selector| selector.as_map()).unwrap_or_default();
     if old_selector.members().iter().any(|(key, value)| selector.get(key) != Some(*value)) {
@@ -115,7 +115,7 @@ fn with_scheduling_of_gated<'a>(
     munged
 }
 
-fn check_narrowed_affinity(new: &Node<'_>, old: Option<Value<'_>>, errors: &mut Errors) {
+fn check_narrowed_affinity(new: &Cursor<'_>, old: Option<Value<'_>>, errors: &mut Errors) {
     const TERMS: [&str; 2] = ["requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
 
     let terms = new.at(&TERMS);
@@ -143,10 +143,10 @@ fn check_narrowed_affinity(new: &Node<'_>, old: Option<Value<'_>>, errors: &mut 
 }
 
 /// What annotations with a meaning for pods may not do, and the rules for them by themselves.
-pub(super) fn check_annotation_updates(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_annotation_updates(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     let annotations = new.at(&["metadata", "annotations"]);
     let old_annotations = old.at(&["metadata", "annotations"]);
-    let place = |key: &str| Node { value: None, path: annotations.path.key(key) };
+    let place = |key: &str| Cursor { value: None, path: annotations.path.key(key) };
     for (key, value) in old_annotations.members() {
         if annotations.get(key) == value.value {
         } else if security::is_app_armor_annotation(key) {
@@ -166,7 +166,7 @@ pub(super) fn check_annotation_updates(new: &Node<'_>, old: &Node<'_>, errors: &
 }
 
 /// Whether the rest of the rules still has to be checked.
-fn check_deadline(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) -> bool {
+fn check_deadline(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) -> bool {
     if !new.is_set() {
         if old.is_set() {
             errors.push(new.invalid("must not update from a positive integer to nil value"));
@@ -181,12 +181,12 @@ fn check_deadline(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) -> bool {
     errors.len() == before
 }
 
-fn check_added_tolerations(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) {
+fn check_added_tolerations(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     let tolerations = spec.child("tolerations");
-    let is_like = |new: &Node<'_>, old: &Node<'_>| {
+    let is_like = |new: &Cursor<'_>, old: &Cursor<'_>| {
         ["key", "operator", "value", "effect"].iter().all(|name| new.get(name) == old.get(name))
     };
-    let is_kept = |old: Node<'_>| tolerations.items().any(|new| is_like(&new, &old));
+    let is_kept = |old: Cursor<'_>| tolerations.items().any(|new| is_like(&new, &old));
     if old_spec.child("tolerations").items().all(is_kept) {
         check_tolerations(&tolerations, errors);
     } else {
@@ -195,7 +195,7 @@ fn check_added_tolerations(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Er
     }
 }
 
-fn check_removed_gates(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) {
+fn check_removed_gates(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     let known: Vec<_> = old_spec.child("schedulingGates").items().map(|gate| gate.text_of("name")).collect();
     for gate in spec.child("schedulingGates").items() {
         let name = gate.child("name");
@@ -208,13 +208,13 @@ fn check_removed_gates(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors
 
 /// The rules for the update of a pod's ephemeral containers, apart from its metadata.
 pub(in crate::kinds) fn check_ephemeral_containers_update(
-    new: &Node<'_>,
-    old: &Node<'_>,
+    new: &Cursor<'_>,
+    old: &Cursor<'_>,
     errors: &mut Errors,
 ) {
     if old.at(&["metadata", "annotations"]).has(MIRROR) {
         errors.clear();
-        let place = Node { value: None, path: crate::field::FieldPath::new("") };
+        let place = Cursor { value: None, path: crate::field::FieldPath::new("") };
         errors.push(place.forbidden("static pods do not support ephemeral containers"));
         return;
     }

@@ -7,9 +7,9 @@ use baton_merge::value::Value;
 use super::{Scope, check_name, container::PULL_POLICIES, env, projected, systems::check_system};
 use crate::field::FieldError;
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     format,
     metadata::{check_annotations, check_labels},
-    node::{Errors, Node},
     quantity::Quantity,
     storage,
 };
@@ -61,11 +61,11 @@ pub(in crate::kinds) fn has_source(volume: Value<'_>) -> bool {
 /// The rules for all volumes of a pod. Returns those that nothing is wrong with, by their names.
 pub(super) fn check_all<'a>(
     scope: &Scope<'a>,
-    metadata: Option<&Node<'_>>,
+    metadata: Option<&Cursor<'_>>,
     errors: &mut Errors,
-) -> BTreeMap<&'a str, Node<'a>> {
+) -> BTreeMap<&'a str, Cursor<'a>> {
     let pod_name = metadata.map(|metadata| metadata.text_of("name")).filter(|name| !name.is_empty());
-    let claim_name = |volume: &Node<'_>| Some(format!("{}-{}", pod_name?, volume.text_of("name")));
+    let claim_name = |volume: &Cursor<'_>| Some(format!("{}-{}", pod_name?, volume.text_of("name")));
     let volumes = scope.spec.child("volumes");
     let created: BTreeSet<_> = volumes
         .items()
@@ -93,7 +93,7 @@ pub(super) fn check_all<'a>(
     sound
 }
 
-fn check_source(volume: &Node<'_>, is_pod: bool, claim_name: Option<&str>, errors: &mut Errors) {
+fn check_source(volume: &Cursor<'_>, is_pod: bool, claim_name: Option<&str>, errors: &mut Errors) {
     let mut found = false;
     for (name, shown) in SOURCES {
         let source = volume.child(name);
@@ -118,7 +118,7 @@ fn check_source(volume: &Node<'_>, is_pod: bool, claim_name: Option<&str>, error
 }
 
 /// The rules for the source of this name.
-fn check_one_source(name: &str, volume: &Node<'_>, is_pod: bool, errors: &mut Errors) {
+fn check_one_source(name: &str, volume: &Cursor<'_>, is_pod: bool, errors: &mut Errors) {
     let source = &volume.child(name);
     match name {
         "emptyDir" => {
@@ -191,7 +191,7 @@ fn check_one_source(name: &str, volume: &Node<'_>, is_pod: bool, errors: &mut Er
 }
 
 /// A path on the node, of a pod's volume or of a persistent one.
-pub(in crate::kinds) fn check_host_path(source: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_host_path(source: &Cursor<'_>, errors: &mut Errors) {
     let path = source.child("path");
     if path.text().is_empty() {
         errors.push(path.required(""));
@@ -213,7 +213,7 @@ pub(in crate::kinds) fn check_host_path(source: &Node<'_>, errors: &mut Errors) 
     );
 }
 
-fn check_files(source: &Node<'_>, name: &str, errors: &mut Errors) {
+fn check_files(source: &Cursor<'_>, name: &str, errors: &mut Errors) {
     source.child(name).check_present(errors);
     check_mode(&source.child("defaultMode"), errors);
     for item in source.child("items").items() {
@@ -222,7 +222,7 @@ fn check_files(source: &Node<'_>, name: &str, errors: &mut Errors) {
 }
 
 /// A key whose value becomes a file.
-pub(super) fn check_key_to_path(item: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_key_to_path(item: &Cursor<'_>, errors: &mut Errors) {
     item.child("key").check_present(errors);
     let path = item.child("path");
     path.check_present(errors);
@@ -231,7 +231,7 @@ pub(super) fn check_key_to_path(item: &Node<'_>, errors: &mut Errors) {
 }
 
 /// A field of the pod that becomes a file.
-pub(super) fn check_downward_file(file: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_downward_file(file: &Cursor<'_>, errors: &mut Errors) {
     let path = file.child("path");
     path.check_present(errors);
     check_file_path(&path, errors);
@@ -250,21 +250,21 @@ pub(super) fn check_downward_file(file: &Node<'_>, errors: &mut Errors) {
     check_mode(&file.child("mode"), errors);
 }
 
-fn check_mode(mode: &Node<'_>, errors: &mut Errors) {
+fn check_mode(mode: &Cursor<'_>, errors: &mut Errors) {
     if !(0..=MAX_FILE_MODE).contains(&mode.int()) {
         errors.push(mode.invalid_int(FILE_MODE));
     }
 }
 
 /// A path that doesn't lead up.
-pub(in crate::kinds) fn check_no_backsteps(path: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_no_backsteps(path: &Cursor<'_>, errors: &mut Errors) {
     if path.text().split('/').any(|part| part == "..") {
         errors.push(path.invalid_text("must not contain '..'"));
     }
 }
 
 /// A relative path that doesn't lead up.
-pub(super) fn check_descending_path(path: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_descending_path(path: &Cursor<'_>, errors: &mut Errors) {
     if path.text().starts_with('/') {
         errors.push(path.invalid_text("must be a relative path"));
     }
@@ -272,7 +272,7 @@ pub(super) fn check_descending_path(path: &Node<'_>, errors: &mut Errors) {
 }
 
 /// A relative path that doesn't lead up and doesn't clash with the files that the node agent keeps.
-pub(super) fn check_file_path(path: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_file_path(path: &Cursor<'_>, errors: &mut Errors) {
     check_descending_path(path, errors);
     if path.text().starts_with("..") && !path.text().starts_with("../") {
         errors.push(path.invalid_text("must not start with '..'"));
@@ -280,7 +280,11 @@ pub(super) fn check_file_path(path: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for where a container mounts volumes.
-pub(super) fn check_mounts(container: &Node<'_>, volumes: &BTreeMap<&str, Node<'_>>, errors: &mut Errors) {
+pub(super) fn check_mounts(
+    container: &Cursor<'_>,
+    volumes: &BTreeMap<&str, Cursor<'_>>,
+    errors: &mut Errors,
+) {
     let mounts = container.child("volumeMounts");
     let devices: Vec<_> = container.child("volumeDevices").items().collect();
     let privileged = container.at(&["securityContext", "privileged"]).flag();
@@ -320,7 +324,7 @@ pub(super) fn check_mounts(container: &Node<'_>, volumes: &BTreeMap<&str, Node<'
     }
 }
 
-fn check_recursive_read_only(mount: &Node<'_>, recursive: &Node<'_>, errors: &mut Errors) {
+fn check_recursive_read_only(mount: &Cursor<'_>, recursive: &Cursor<'_>, errors: &mut Errors) {
     recursive.check_one_of(errors, &["Disabled", "Enabled", "IfPossible"]);
     if matches!(recursive.text(), "Enabled" | "IfPossible") {
         if !mount.flag_of("readOnly") {
@@ -334,7 +338,11 @@ fn check_recursive_read_only(mount: &Node<'_>, recursive: &Node<'_>, errors: &mu
 }
 
 /// The rules for the volumes that a container uses as devices.
-pub(super) fn check_devices(container: &Node<'_>, volumes: &BTreeMap<&str, Node<'_>>, errors: &mut Errors) {
+pub(super) fn check_devices(
+    container: &Cursor<'_>,
+    volumes: &BTreeMap<&str, Cursor<'_>>,
+    errors: &mut Errors,
+) {
     let mounts: Vec<_> = container.child("volumeMounts").items().collect();
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for device in container.child("volumeDevices").items() {

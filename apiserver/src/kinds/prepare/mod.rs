@@ -12,11 +12,11 @@ use jiff::Timestamp;
 
 use super::{
     admission,
+    cursor::same,
     default::TEMPLATE_GENERATION,
     edit::{change_each, items, keep, list, map, text},
     kind_of,
-    node::same,
-    table::Kind,
+    strategies::Kind,
 };
 use crate::types;
 

@@ -3,8 +3,8 @@
 use baton_merge::{Arena, server::without_what_the_type_lacks, value::Value};
 
 use crate::kinds::{
+    cursor::{Cursor, same},
     edit::{change_each, items, keep, list, text},
-    node::{Node, same},
     service::needs_health_check,
 };
 
@@ -46,8 +46,8 @@ fn node_ports(service: Value<'_>) -> Vec<i64> {
     items(service, &["spec", "ports"]).iter().map(|port| node_port(*port)).filter(|port| *port != 0).collect()
 }
 
-fn holds(service: Value<'_>, rule: fn(&Node<'_>) -> bool) -> bool {
-    rule(&Node::root(service).child("spec"))
+fn holds(service: Value<'_>, rule: fn(&Cursor<'_>) -> bool) -> bool {
+    rule(&Cursor::root(service).child("spec"))
 }
 
 /// The update of a service.

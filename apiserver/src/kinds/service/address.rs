@@ -6,12 +6,12 @@ use baton_merge::value::Value;
 
 use super::{ONLY_LOAD_BALANCER, SET_ONCE, SOURCE_RANGES, is_headless};
 use crate::kinds::{
+    cursor::{Cursor, Errors},
     ip,
-    node::{Errors, Node},
 };
 
 /// The rules for the addresses of a service in the cluster.
-pub(super) fn check_addresses(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_addresses(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     if spec.text_of("type") == "ExternalName" {
         return;
     }
@@ -57,10 +57,10 @@ pub(super) fn check_addresses(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut
 
 /// What is wrong with what a service says of its addresses, in a cluster whose addresses are all of IPv4. The server checks it
 /// before it allocates any.
-pub(in crate::kinds) fn check_allocated(spec: &Node<'_>, is_new: bool, errors: &mut Errors) {
+pub(in crate::kinds) fn check_allocated(spec: &Cursor<'_>, is_new: bool, errors: &mut Errors) {
     const DUAL: &str = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
 
-    let nothing = Node { value: None, path: spec.path.clone() };
+    let nothing = Cursor { value: None, path: spec.path.clone() };
     check_addresses(spec, &nothing, errors);
     if !errors.is_empty() || !is_new {
         return;
@@ -98,7 +98,7 @@ pub(in crate::kinds) fn check_allocated(spec: &Node<'_>, is_new: bool, errors: &
 }
 
 /// Whether all addresses are proper ones.
-fn check_each_address(addresses: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) -> bool {
+fn check_each_address(addresses: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) -> bool {
     let old_addresses = old_spec.child("clusterIPs");
     let known: Vec<_> = old_addresses.texts().collect();
     let before = errors.len();
@@ -119,7 +119,13 @@ fn check_each_address(addresses: &Node<'_>, old_spec: &Node<'_>, errors: &mut Er
 }
 
 /// A list whose first item stays, and whose second one can be taken away.
-pub(super) fn check_kept(spec: &Node<'_>, old_spec: &Node<'_>, list: &str, one: &str, errors: &mut Errors) {
+pub(super) fn check_kept(
+    spec: &Cursor<'_>,
+    old_spec: &Cursor<'_>,
+    list: &str,
+    one: &str,
+    errors: &mut Errors,
+) {
     let (new, old) = (spec.child(list), old_spec.child(list));
     let (items, old_items): (Vec<_>, Vec<_>) = (new.texts().collect(), old.texts().collect());
     let changed = |position| new.shown_at(new.path.index(position)).invalid(SET_ONCE);
@@ -144,13 +150,13 @@ pub(super) fn check_kept(spec: &Node<'_>, old_spec: &Node<'_>, list: &str, one: 
 }
 
 /// The rules for who may reach a load balancer.
-pub(super) fn check_source_ranges(service: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_source_ranges(service: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     let spec = service.child("spec");
     let is_load_balancer = spec.text_of("type") == "LoadBalancer";
     let ranges = spec.child("loadBalancerSourceRanges");
-    let trimmed = |node: &Node<'_>, errors: &mut Errors, text: &str, known: &[&str]| {
+    let trimmed = |node: &Cursor<'_>, errors: &mut Errors, text: &str, known: &[&str]| {
         ip::check_range(
-            &Node { value: Some(Value::String(text.trim())), path: node.path.clone() },
+            &Cursor { value: Some(Value::String(text.trim())), path: node.path.clone() },
             errors,
             known,
         );
@@ -169,7 +175,7 @@ pub(super) fn check_source_ranges(service: &Node<'_>, old_spec: &Node<'_>, error
     }
     let annotations = service.at(&["metadata", "annotations"]);
     let annotation =
-        Node { value: annotations.get(SOURCE_RANGES), path: annotations.path.key(SOURCE_RANGES) };
+        Cursor { value: annotations.get(SOURCE_RANGES), path: annotations.path.key(SOURCE_RANGES) };
     if !annotation.is_set() {
         return;
     }

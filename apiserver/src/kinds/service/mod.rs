@@ -10,9 +10,9 @@ pub(super) use self::address::check_allocated;
 use self::address::{check_addresses, check_kept, check_source_ranges};
 use super::{
     check::Check,
+    cursor::{Cursor, Errors},
     format, ip,
     metadata::check_labels,
-    node::{Errors, Node},
     pod::check_port,
 };
 use crate::field::{FieldError, shown};
@@ -28,19 +28,19 @@ const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 
 /// Whether a service has no address of its own.
-fn is_headless(spec: &Node<'_>) -> bool {
+fn is_headless(spec: &Cursor<'_>) -> bool {
     let addresses = spec.child("clusterIPs");
     addresses.len() == 1 && addresses.texts().next() == Some("None")
 }
 
 /// Whether a service can be reached from outside.
-pub(super) fn is_external(spec: &Node<'_>) -> bool {
+pub(super) fn is_external(spec: &Cursor<'_>) -> bool {
     matches!(spec.text_of("type"), "LoadBalancer" | "NodePort")
         || (spec.text_of("type") == "ClusterIP" && spec.child("externalIPs").len() > 0)
 }
 
 /// Whether a load balancer asks the nodes of a service how they are.
-pub(super) fn needs_health_check(spec: &Node<'_>) -> bool {
+pub(super) fn needs_health_check(spec: &Cursor<'_>) -> bool {
     spec.text_of("type") == "LoadBalancer" && spec.text_of("externalTrafficPolicy") == "Local"
 }
 
@@ -81,7 +81,7 @@ pub(super) fn service(check: &mut Check<'_>) {
     check_traffic(&spec, errors);
 }
 
-fn check_topology_annotations(annotations: &Node<'_>, errors: &mut Errors) {
+fn check_topology_annotations(annotations: &Cursor<'_>, errors: &mut Errors) {
     let (hints, mode) = (annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE));
     if let (Some(hints), Some(mode)) = (hints, mode)
         && hints != mode
@@ -92,7 +92,7 @@ fn check_topology_annotations(annotations: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_type(spec: &Node<'_>, errors: &mut Errors) {
+fn check_type(spec: &Cursor<'_>, errors: &mut Errors) {
     let kind = spec.text_of("type");
     let ports = spec.child("ports");
     if ports.len() == 0 && !is_headless(spec) && kind != "ExternalName" {
@@ -125,7 +125,7 @@ fn check_type(spec: &Node<'_>, errors: &mut Errors) {
 }
 
 fn check_service_port<'a>(
-    port: &Node<'a>,
+    port: &Cursor<'a>,
     needs_name: bool,
     names: &mut BTreeSet<&'a str>,
     errors: &mut Errors,
@@ -149,7 +149,7 @@ fn check_service_port<'a>(
     }
 }
 
-fn check_affinity(spec: &Node<'_>, errors: &mut Errors) {
+fn check_affinity(spec: &Cursor<'_>, errors: &mut Errors) {
     let (affinity, config) = (spec.child("sessionAffinity"), spec.child("sessionAffinityConfig"));
     affinity.check_choice(errors, &["ClientIP", "None"]);
     match affinity.text() {
@@ -173,7 +173,7 @@ fn check_affinity(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_repeated_ports(spec: &Node<'_>, errors: &mut Errors) {
+fn check_repeated_ports(spec: &Cursor<'_>, errors: &mut Errors) {
     let ports: Vec<_> = spec.child("ports").items().collect();
     if spec.text_of("type") == "ClusterIP" {
         for port in ports.iter().filter(|port| port.int_of("nodePort") != 0) {
@@ -199,7 +199,7 @@ fn check_repeated_ports(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_load_balancer_class(spec: &Node<'_>, errors: &mut Errors) {
+fn check_load_balancer_class(spec: &Cursor<'_>, errors: &mut Errors) {
     let class = spec.child("loadBalancerClass");
     if !class.is_set() {
     } else if spec.text_of("type") == "LoadBalancer" {
@@ -209,7 +209,7 @@ fn check_load_balancer_class(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_traffic(spec: &Node<'_>, errors: &mut Errors) {
+fn check_traffic(spec: &Cursor<'_>, errors: &mut Errors) {
     let external = spec.child("externalTrafficPolicy");
     if is_external(spec) {
         external.check_choice(errors, &["Cluster", "Local"]);
@@ -236,7 +236,7 @@ fn check_traffic(spec: &Node<'_>, errors: &mut Errors) {
         .check_one_of(errors, &["PreferClose", "PreferSameZone", "PreferSameNode"]);
 }
 
-fn check_update(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) {
+fn check_update(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     let involves_name = [spec, old_spec].iter().any(|spec| spec.text_of("type") == "ExternalName");
     let headless = (is_headless(old_spec), is_headless(spec));
     if !involves_name && headless != (true, true) {
@@ -274,7 +274,12 @@ pub(super) fn service_status(check: &mut Check<'_>) {
 }
 
 /// The points at which a load balancer can be reached.
-pub(super) fn check_ingress_points(points: &Node<'_>, old: &Node<'_>, has_mode: bool, errors: &mut Errors) {
+pub(super) fn check_ingress_points(
+    points: &Cursor<'_>,
+    old: &Cursor<'_>,
+    has_mode: bool,
+    errors: &mut Errors,
+) {
     let known: Vec<_> = old.items().map(|point| point.text_of("ip")).filter(|ip| !ip.is_empty()).collect();
     for point in points.items() {
         let (address, mode, hostname) = (point.child("ip"), point.child("ipMode"), point.child("hostname"));

@@ -7,9 +7,9 @@ use baton_merge::value::Value;
 use crate::field::FieldError;
 use crate::kinds::{
     check::Check,
+    cursor::{Cursor, Errors},
     format,
     metadata::check_label_key,
-    node::{Errors, Node},
 };
 
 /// The most parameters that a storage class may have, and the most bytes in them.
@@ -60,7 +60,7 @@ pub(in crate::kinds) fn class(check: &mut Check<'_>) {
 }
 
 /// Where volumes may be.
-fn check_topologies(topologies: &Node<'_>, errors: &mut Errors) {
+fn check_topologies(topologies: &Cursor<'_>, errors: &mut Errors) {
     let mut known: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![];
     for term in topologies.items() {
         let mut own = BTreeMap::new();

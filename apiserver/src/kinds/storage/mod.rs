@@ -10,8 +10,8 @@ use baton_merge::{Arena, value::Value};
 
 use super::{
     check::Check,
+    cursor::{Cursor, Errors, IMMUTABLE},
     format,
-    node::{Errors, IMMUTABLE, Node},
     pod::check_amount,
     quantity::Quantity,
     selector,
@@ -32,7 +32,7 @@ const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// The name of a driver for volumes.
-pub(super) fn check_csi_driver_name(name: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_csi_driver_name(name: &Cursor<'_>, errors: &mut Errors) {
     const LENGTH: usize = 63;
 
     if name.text().is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn check_csi_driver_name(name: &Node<'_>, errors: &mut Errors) {
     errors.extend(problems.iter().map(|problem| name.invalid_text(problem)));
 }
 
-fn check_access_modes(modes: &Node<'_>, errors: &mut Errors) {
+fn check_access_modes(modes: &Cursor<'_>, errors: &mut Errors) {
     for mode in modes.items() {
         mode.shown_at(modes.path.clone()).check_one_of(errors, &ACCESS_MODES);
     }
@@ -58,7 +58,7 @@ fn check_access_modes(modes: &Node<'_>, errors: &mut Errors) {
 }
 
 /// The rules for the spec of a claim, or of the template of one.
-pub(super) fn check_claim_spec(spec: &Node<'_>, errors: &mut Errors) {
+pub(super) fn check_claim_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     let modes = spec.child("accessModes");
     if modes.len() == 0 {
         errors.push(modes.required("at least 1 access mode is required"));
@@ -86,7 +86,7 @@ pub(super) fn check_claim_spec(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_data_sources(spec: &Node<'_>, errors: &mut Errors) {
+fn check_data_sources(spec: &Cursor<'_>, errors: &mut Errors) {
     let (source, reference) = (spec.child("dataSource"), spec.child("dataSourceRef"));
     for from in [&source, &reference].into_iter().filter(|from| from.is_set()) {
         from.child("name").check_present(errors);
@@ -123,7 +123,7 @@ pub(super) fn claim(check: &mut Check<'_>) {
     let Some(old) = check.old.clone() else { return };
     let (old_spec, errors) = (old.child("spec"), &mut check.errors);
     let annotation =
-        |object: &Node<'_>| object.at(&["metadata", "annotations"]).text_of(CLASS_ANNOTATION).to_owned();
+        |object: &Cursor<'_>| object.at(&["metadata", "annotations"]).text_of(CLASS_ANNOTATION).to_owned();
     let (class, old_class) = (annotation(&check.new), annotation(&old));
     let (new_name, old_name) = (spec.child("storageClassName"), old_spec.child("storageClassName"));
     let upgrades_annotation = !old_class.is_empty()
@@ -210,7 +210,7 @@ pub(super) fn claim_status(check: &mut Check<'_>) {
 }
 
 /// The name of something that a claim gets: storage, or what isn't Kubernetes' own.
-fn check_claimed_name(name: &str, of: &Node<'_>, errors: &mut Errors) {
+fn check_claimed_name(name: &str, of: &Cursor<'_>, errors: &mut Errors) {
     let problems = format::qualified_name(name);
     let is_native = !name.contains('/') || name.contains("kubernetes.io/");
     if problems.is_empty() && is_native && name != "storage" {
@@ -220,7 +220,7 @@ fn check_claimed_name(name: &str, of: &Node<'_>, errors: &mut Errors) {
 }
 
 /// An amount that isn't negative, which is shown as a whole number if it is.
-fn check_basic_amount(amount: &Node<'_>, errors: &mut Errors) {
+fn check_basic_amount(amount: &Cursor<'_>, errors: &mut Errors) {
     let whole = amount.quantity().rounded();
     if whole < 0 {
         let detail = "must be a valid resource quantity";

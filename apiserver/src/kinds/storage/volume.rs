@@ -6,9 +6,9 @@ use super::{VOLUME_MODES, check_access_modes, check_basic_amount, check_csi_driv
 use crate::field::{FieldError, FieldPath};
 use crate::kinds::{
     check::Check,
+    cursor::{Cursor, Errors, same},
     format,
     go_json::{GoField, GoType, go_json},
-    node::{Errors, Node, same},
     pod::{check_host_path, check_no_backsteps, check_system},
     selector,
 };
@@ -127,7 +127,7 @@ fn check_volume(check: &mut Check<'_>) {
     }
 }
 
-fn check_volume_spec(spec: &Node<'_>, errors: &mut Errors) {
+fn check_volume_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     let modes = spec.child("accessModes");
     if modes.len() == 0 {
         errors.push(modes.required(""));
@@ -181,7 +181,7 @@ fn check_volume_spec(spec: &Node<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_volume_source(spec: &Node<'_>, affinity: &Node<'_>, errors: &mut Errors) {
+fn check_volume_source(spec: &Cursor<'_>, affinity: &Cursor<'_>, errors: &mut Errors) {
     let sources: Vec<_> = SOURCES.iter().filter(|name| spec.has(name)).collect();
     let Some((first, others)) = sources.split_first() else {
         errors.push(spec.required("must specify a volume type"));

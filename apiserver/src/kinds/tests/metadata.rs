@@ -60,5 +60,5 @@ fn metadata_of_custom_resources_cannot_change_what_makes_up_their_identity() {
          []string{\"x.io/z\"}",
         "metadata.uid: Invalid value: \"2\": field is immutable",
     ];
-    assert_eq!(errors, [once, once].concat(), "the server looks at them twice");
+    assert_eq!(errors, [once, once].concat(), "the server inputs at them twice");
 }

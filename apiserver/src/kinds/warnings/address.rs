@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use crate::kinds::{
+    cursor::Cursor,
     ip::{is_mapped, masked, parse_range_sloppy, parse_sloppy},
-    node::Node,
 };
 
 /// Warns of an address that is spelled in an uncommon way.
-pub(super) fn warn_of_address(node: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_address(node: &Cursor<'_>, warnings: &mut Vec<String>) {
     let text = node.text();
     let Some(address) = parse_sloppy(text) else { return };
     let usual = address.to_canonical().to_string();
@@ -25,7 +25,7 @@ pub(super) fn warn_of_address(node: &Node<'_>, warnings: &mut Vec<String>) {
 }
 
 /// Warns of a range that is spelled in an uncommon way, or has an address that isn't its first one.
-pub(super) fn warn_of_range(node: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_range(node: &Cursor<'_>, warnings: &mut Vec<String>) {
     let text = node.text();
     let Some((address, bits)) = parse_range_sloppy(text) else { return };
     let first = masked(address, bits);
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
     use crate::field::FieldPath;
 
-    fn warned(warn: fn(&Node<'_>, &mut Vec<String>), text: &str) -> Vec<String> {
+    fn warned(warn: fn(&Cursor<'_>, &mut Vec<String>), text: &str) -> Vec<String> {
         let mut warnings = Vec::new();
-        warn(&Node { value: Some(Value::String(text)), path: FieldPath::new("ip") }, &mut warnings);
+        warn(&Cursor { value: Some(Value::String(text)), path: FieldPath::new("ip") }, &mut warnings);
         warnings
     }
 

@@ -1,13 +1,13 @@
 //! Volumes and claims of them. After `k8s.io/kubernetes/pkg/api/persistentvolume` and `persistentvolumeclaim`.
 
 use super::{node_label, warn_of_fraction};
-use crate::kinds::node::Node;
+use crate::kinds::cursor::Cursor;
 
 /// Warns of the storage that a claim asks for, given its spec.
-pub(super) fn warn_of_claim(spec: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_claim(spec: &Cursor<'_>, warnings: &mut Vec<String>) {
     for name in ["requests", "limits"] {
         let amounts = spec.at(&["resources", name]);
-        let storage = Node { value: amounts.get("storage"), path: amounts.path.key("storage") };
+        let storage = Cursor { value: amounts.get("storage"), path: amounts.path.key("storage") };
         warn_of_fraction(&storage, warnings);
     }
 }
@@ -21,15 +21,15 @@ const OPTIONS: (&str, &str) = (
     r#"deprecated since v1.31; use "mountOptions" attribute instead"#,
 );
 
-fn warn_of_annotations(object: &Node<'_>, deprecated: &[(&str, &str)], warnings: &mut Vec<String>) {
+fn warn_of_annotations(object: &Cursor<'_>, deprecated: &[(&str, &str)], warnings: &mut Vec<String>) {
     let annotations = object.at(&["metadata", "annotations"]);
     for (key, text) in deprecated.iter().filter(|(key, _)| annotations.has(key)) {
-        Node { value: None, path: annotations.path.key(key) }.warn(warnings, text);
+        Cursor { value: None, path: annotations.path.key(key) }.warn(warnings, text);
     }
 }
 
 /// Warns of the annotation of a claim that a field took the place of.
-pub(super) fn warn_of_annotation(claim: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_annotation(claim: &Cursor<'_>, warnings: &mut Vec<String>) {
     warn_of_annotations(claim, &[CLASS], warnings);
 }
 
@@ -44,13 +44,13 @@ pub(super) const PLUGINS: [(&str, &str); 6] = [
 ];
 
 /// The place of a plugin's field, which the server spells in its own way.
-pub(super) fn plugin(volume: &Node<'_>, name: &str) -> Node<'static> {
+pub(super) fn plugin(volume: &Cursor<'_>, name: &str) -> Cursor<'static> {
     let shown = if name == "storageos" { "storageOS" } else { name };
-    Node { value: None, path: volume.path.child(shown) }
+    Cursor { value: None, path: volume.path.child(shown) }
 }
 
 /// Warns of a volume's deprecated annotations, policy, labels and plugin.
-pub(super) fn warn_of_volume(volume: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_volume(volume: &Cursor<'_>, warnings: &mut Vec<String>) {
     warn_of_annotations(volume, &[CLASS, OPTIONS], warnings);
     let spec = volume.child("spec");
     let policy = spec.child("persistentVolumeReclaimPolicy");

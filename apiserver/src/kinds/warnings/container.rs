@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::warn_of_fraction;
-use crate::{field::FieldPath, kinds::node::Node};
+use crate::{field::FieldPath, kinds::cursor::Cursor};
 
 /// Warns of a number of bytes that has parts.
-pub(super) fn warn_of_amounts(amounts: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_amounts(amounts: &Cursor<'_>, warnings: &mut Vec<String>) {
     for name in ["memory", "ephemeral-storage"] {
-        warn_of_fraction(&Node { value: amounts.get(name), path: amounts.path.key(name) }, warnings);
+        warn_of_fraction(&Cursor { value: amounts.get(name), path: amounts.path.key(name) }, warnings);
     }
 }
 
 /// Warns of a variable that hides the one of the same name before it, and doesn't make use of it.
-pub(super) fn warn_of_variables(variables: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_variables(variables: &Cursor<'_>, warnings: &mut Vec<String>) {
     let mut names = BTreeSet::new();
     for variable in variables.items() {
         let (name, value) = (variable.text_of("name"), variable.text_of("value"));
@@ -28,12 +28,12 @@ pub(super) fn warn_of_variables(variables: &Node<'_>, warnings: &mut Vec<String>
 }
 
 /// Warns of ports that mean the same.
-pub(super) fn warn_of_ports(containers: &[Node<'_>], warnings: &mut Vec<String>) {
+pub(super) fn warn_of_ports(containers: &[Cursor<'_>], warnings: &mut Vec<String>) {
     let lists: Vec<_> = containers.iter().map(|container| container.child("ports")).collect();
-    let ports: Vec<Node<'_>> = lists.iter().flat_map(Node::items).collect();
+    let ports: Vec<Cursor<'_>> = lists.iter().flat_map(Cursor::items).collect();
     for (position, port) in ports.iter().enumerate() {
-        let of = |port: &Node<'_>| (port.int_of("containerPort"), port.text_of("protocol").to_owned());
-        let host = |port: &Node<'_>| (port.text_of("hostIP").to_owned(), port.int_of("hostPort"));
+        let of = |port: &Cursor<'_>| (port.int_of("containerPort"), port.text_of("protocol").to_owned());
+        let host = |port: &Cursor<'_>| (port.text_of("hostIP").to_owned(), port.int_of("hostPort"));
         let (address, number) = host(port);
         if !address.is_empty() && number == 0 {
             let (container_port, protocol) = of(port);

@@ -17,12 +17,12 @@ use self::{
     pod::{warn_of_pod, warn_of_template},
     service::warn_of_service,
 };
-use super::{format, node::Node, quantity::Quantity};
+use super::{cursor::Cursor, format, quantity::Quantity};
 
 /// An object that is written, with the one that it replaces.
 struct Written<'a> {
-    new: Node<'a>,
-    old: Option<Node<'a>>,
+    new: Cursor<'a>,
+    old: Option<Cursor<'a>>,
     warnings: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn warnings(
     new: Value<'_>,
     old: Option<Value<'_>>,
 ) -> Vec<String> {
-    let mut written = Written { new: Node::root(new), old: old.map(Node::root), warnings: Vec::new() };
+    let mut written = Written { new: Cursor::root(new), old: old.map(Cursor::root), warnings: Vec::new() };
     match subresource {
         // A scale is a write of the object that is scaled.
         "" | "scale" => written.whole(gvk),
@@ -43,7 +43,7 @@ pub(crate) fn warnings(
     written.warnings
 }
 
-impl Node<'_> {
+impl Cursor<'_> {
     fn warn(&self, warnings: &mut Vec<String>, text: &str) {
         warnings.push(format!("{}: {text}", self.path));
     }
@@ -120,7 +120,7 @@ impl Written<'_> {
 
     /// Whether it is new, or its generation is another one.
     fn has_new_generation(&self) -> bool {
-        let generation = |object: &Node<'_>| object.at(&["metadata", "generation"]).int();
+        let generation = |object: &Cursor<'_>| object.at(&["metadata", "generation"]).int();
         self.old.as_ref().is_none_or(|old| generation(old) != generation(&self.new))
     }
 
@@ -286,7 +286,7 @@ impl Written<'_> {
 const IN_POD_NAMES: &str = "this is used in Pod names and hostnames";
 
 /// A number of bytes has no parts.
-fn warn_of_fraction(bytes: &Node<'_>, warnings: &mut Vec<String>) {
+fn warn_of_fraction(bytes: &Cursor<'_>, warnings: &mut Vec<String>) {
     let Quantity(billionths) = bytes.quantity();
     let thousandths = billionths.div_euclid(1_000_000) + i128::from(billionths.rem_euclid(1_000_000) > 0);
     if thousandths % 1000 != 0 {

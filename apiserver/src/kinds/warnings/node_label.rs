@@ -1,6 +1,6 @@
 //! Labels of nodes that are deprecated. After `k8s.io/kubernetes/pkg/api/node/util.go`.
 
-use crate::kinds::{format, node::Node};
+use crate::kinds::{cursor::Cursor, format};
 
 const DEPRECATED: [(&str, &str); 8] = [
     ("beta.kubernetes.io/arch", r#"deprecated since v1.14; use "kubernetes.io/arch" instead"#),
@@ -31,7 +31,7 @@ pub(super) fn deprecated(label: &str) -> Option<&'static str> {
 }
 
 /// Warns of the labels that a term selects nodes by, and where they only count, of values that no label has.
-pub(super) fn warn_of_term(term: &Node<'_>, checks_values: bool, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_term(term: &Cursor<'_>, checks_values: bool, warnings: &mut Vec<String>) {
     for expression in term.child("matchExpressions").items() {
         let key = expression.child("key");
         if let Some(text) = deprecated(key.text()) {

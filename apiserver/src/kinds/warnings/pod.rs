@@ -8,7 +8,7 @@ use super::{
     node_label::{self, warn_of_term},
     volume::warn_of_volumes,
 };
-use crate::kinds::{node::Node, pod::containers};
+use crate::kinds::{cursor::Cursor, pod::containers};
 
 const NO_PODS: &str = "a null labelSelector results in matching no pod";
 const SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
@@ -26,7 +26,7 @@ const ANNOTATIONS: [(&str, &str); 3] = [
 ];
 
 /// Warns of a template, whose deprecated profiles aren't turned into fields as those of a pod are.
-pub(super) fn warn_of_template(template: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_template(template: &Cursor<'_>, warnings: &mut Vec<String>) {
     warn_of_pod(template, warnings);
     let spec = template.child("spec");
     for container in containers(&spec) {
@@ -40,15 +40,15 @@ pub(super) fn warn_of_template(template: &Node<'_>, warnings: &mut Vec<String>) 
     }
 }
 
-fn warn_of_annotation(pod: &Node<'_>, key: &str, text: &str, warnings: &mut Vec<String>) {
+fn warn_of_annotation(pod: &Cursor<'_>, key: &str, text: &str, warnings: &mut Vec<String>) {
     let annotations = pod.at(&["metadata", "annotations"]);
     if annotations.has(key) {
-        Node { value: None, path: annotations.path.key(key) }.warn(warnings, text);
+        Cursor { value: None, path: annotations.path.key(key) }.warn(warnings, text);
     }
 }
 
 /// Warns of what a pod and a template of pods have in common.
-pub(super) fn warn_of_pod(pod: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_pod(pod: &Cursor<'_>, warnings: &mut Vec<String>) {
     let spec = pod.child("spec");
     warn_of_scheduling(&spec, warnings);
     for (key, text) in ANNOTATIONS {
@@ -85,7 +85,7 @@ pub(super) fn warn_of_pod(pod: &Node<'_>, warnings: &mut Vec<String>) {
     spec.child("hostAliases").items().for_each(|alias| warn_of_address(&alias.child("ip"), warnings));
 }
 
-fn warn_of_duplicates(list: &Node<'_>, key: &str, warnings: &mut Vec<String>) {
+fn warn_of_duplicates(list: &Cursor<'_>, key: &str, warnings: &mut Vec<String>) {
     let mut found = BTreeSet::new();
     for value in list.items().map(|item| item.child(key)) {
         if !found.insert(value.text()) {
@@ -95,7 +95,7 @@ fn warn_of_duplicates(list: &Node<'_>, key: &str, warnings: &mut Vec<String>) {
 }
 
 /// Warns of deprecated labels of nodes, and of selectors that aren't there.
-fn warn_of_scheduling(spec: &Node<'_>, warnings: &mut Vec<String>) {
+fn warn_of_scheduling(spec: &Cursor<'_>, warnings: &mut Vec<String>) {
     for (label, value) in spec.child("nodeSelector").members() {
         if let Some(text) = node_label::deprecated(label) {
             value.warn(warnings, text);
@@ -126,7 +126,7 @@ fn warn_of_scheduling(spec: &Node<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-fn warn_of_no_selector(term: &Node<'_>, warnings: &mut Vec<String>) {
+fn warn_of_no_selector(term: &Cursor<'_>, warnings: &mut Vec<String>) {
     let selector = term.child("labelSelector");
     if !selector.is_set() {
         selector.warn(warnings, NO_PODS);

@@ -1,10 +1,10 @@
 //! Services. After `k8s.io/kubernetes/pkg/api/service/warnings.go`.
 
 use super::{warn_of_address, warn_of_range};
-use crate::kinds::node::Node;
+use crate::kinds::cursor::Cursor;
 
 /// Warns of what a Service doesn't do, and of uncommon addresses.
-pub(super) fn warn_of_service(service: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_service(service: &Cursor<'_>, warnings: &mut Vec<String>) {
     let spec = service.child("spec");
     let hints = "service.kubernetes.io/topology-aware-hints";
     if service.at(&["metadata", "annotations"]).has(hints) {

@@ -2,7 +2,7 @@
 //! `k8s.io/kubernetes/pkg/api/pod/warnings.go`.
 
 use super::claim::{self, PLUGINS, warn_of_claim};
-use crate::kinds::node::Node;
+use crate::kinds::cursor::Cursor;
 
 /// What is said of plugins that only pods had.
 const OF_PODS: [(&str, &str); 3] = [
@@ -12,7 +12,7 @@ const OF_PODS: [(&str, &str); 3] = [
 ];
 
 /// Warns of each volume of a pod by itself.
-pub(super) fn warn_of_volumes(volumes: &Node<'_>, warnings: &mut Vec<String>) {
+pub(super) fn warn_of_volumes(volumes: &Cursor<'_>, warnings: &mut Vec<String>) {
     for volume in volumes.items() {
         for (name, text) in OF_PODS.iter().chain(&PLUGINS).filter(|(name, _)| volume.has(name)) {
             claim::plugin(&volume, name).warn(warnings, text);
@@ -35,7 +35,7 @@ impl<'a> File<'a> {
     }
 
     /// The files that the items of a source name.
-    fn listed(source: &Node<'a>, name: &str) -> Vec<Self> {
+    fn listed(source: &Cursor<'a>, name: &str) -> Vec<Self> {
         source.child("items").items().map(|item| Self::new(item.text_of("path"), name)).collect()
     }
 
@@ -54,7 +54,7 @@ impl<'a> File<'a> {
     }
 }
 
-fn warn_of_overlaps(volume: &Node<'_>, warnings: &mut Vec<String>) {
+fn warn_of_overlaps(volume: &Cursor<'_>, warnings: &mut Vec<String>) {
     let named = |kind: &str, name: &str| format!("{kind} {name:?}");
     let one = |field: &str, name: &str, kind: &str| {
         let source = volume.child(field);

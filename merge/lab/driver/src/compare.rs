@@ -68,8 +68,8 @@ pub fn compare(left: &str, right: &str) -> Verdict {
         (Some(one), Some(other)) => return Way::Reasons.at(format!("the reasons are {one:?} and {other:?}")),
     }
     let abstains = left.abstains() || right.abstains();
-    let place = if left.get("changed").is_some() { Place::Write } else { Place::Response };
-    match of_members(&left.content(), &right.content(), place, &mut String::new()) {
+    let level = if left.get("changed").is_some() { Level::Write } else { Level::Response };
+    match of_members(&left.content(), &right.content(), level, &mut String::new()) {
         None => Verdict::Matched,
         Some(_) if abstains => Verdict::Abstained,
         Some(at) => Way::Content.at(at),
@@ -114,7 +114,7 @@ impl<'a> Response<'a> {
 
 /// A place in a response, by what the order of members means there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Level {
     /// At the top of a response: nothing, and the members say what is below.
     Response,
     /// At the top of a response that holds what a server stores.
@@ -133,7 +133,7 @@ enum Place {
     Set,
 }
 
-impl Place {
+impl Level {
     /// The place of a member, at `path` below the response.
     fn of_member(self, path: &str, name: &str) -> Self {
         match (self, name) {
@@ -156,22 +156,22 @@ impl Place {
 }
 
 /// Where the two differ first, if they do.
-fn difference(left: &RawValue, right: &RawValue, place: Place, path: &mut String) -> Option<String> {
+fn difference(left: &RawValue, right: &RawValue, level: Level, path: &mut String) -> Option<String> {
     if left.get() == right.get() {
         return None;
     }
     let differ = |what: String| Some(format!("{}: {what}", shown(path)));
     match (Parts::of(left), Parts::of(right)) {
-        (Parts::Object(left), Parts::Object(right)) => of_members(&left, &right, place, path),
+        (Parts::Object(left), Parts::Object(right)) => of_members(&left, &right, level, path),
         (Parts::List(left), Parts::List(right)) if left.len() == right.len() => {
             left.iter().zip(right).enumerate().find_map(|(i, (left, right))| {
-                below(path, &format!("[{i}]"), |path| difference(left, right, place, path))
+                below(path, &format!("[{i}]"), |path| difference(left, right, level, path))
             })
         }
         (Parts::List(left), Parts::List(right)) => {
             differ(format!("{} items and {}", left.len(), right.len()))
         }
-        (Parts::Single(left), Parts::Single(right)) if place.holds_same(&left, &right) => None,
+        (Parts::Single(left), Parts::Single(right)) if level.holds_same(&left, &right) => None,
         _ => differ(format!("{} and {}", left.get(), right.get())),
     }
 }
@@ -179,14 +179,14 @@ fn difference(left: &RawValue, right: &RawValue, place: Place, path: &mut String
 fn of_members(
     left: &[(String, &RawValue)],
     right: &[(String, &RawValue)],
-    place: Place,
+    level: Level,
     path: &mut String,
 ) -> Option<String> {
     let differ = |what: String| Some(format!("{}: {what}", shown(path)));
     let names =
         |members: &[(String, &RawValue)]| members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let is_missing = |of: &[(String, &RawValue)], name: &str| of.iter().all(|(known, _)| known != name);
-    if place == Place::Set {
+    if level == Level::Set {
         if names(left) != names(right) {
             return differ(format!(
                 "members are `{}` and `{}`",
@@ -199,10 +199,10 @@ fn of_members(
     }
     left.iter().enumerate().find_map(|(i, (name, value))| {
         let known = right.iter().find(|(known, _)| known == name);
-        let Some((_, counterpart)) = (if place == Place::Set { right.get(i) } else { known }) else {
+        let Some((_, counterpart)) = (if level == Level::Set { right.get(i) } else { known }) else {
             return Some(format!("{}: only the left has `{name}`", shown(path)));
         };
-        let of = place.of_member(path, name);
+        let of = level.of_member(path, name);
         below(path, &format!(".{name}"), |path| difference(value, counterpart, of, path))
     })
 }
@@ -237,7 +237,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Place {
+impl Level {
     /// Whether two single values are the same here.
     fn holds_same(self, left: &Value, right: &Value) -> bool {
         match (left, right) {

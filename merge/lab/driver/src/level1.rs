@@ -7,7 +7,7 @@ use baton_merge::{
     value::Value,
 };
 
-use crate::{answer::Answer, refusal::Refusal, request::Request, sources::Sources};
+use crate::{refusal::Refusal, request::Request, response::ResponseLine, sources::Sources};
 
 /// A type of a schema, and the rules to read values by.
 #[derive(Clone, Copy)]
@@ -41,13 +41,13 @@ impl<'a> Type<'a> {
     }
 }
 
-pub(crate) fn answer<'a>(
+pub(crate) fn respond<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     release: Release,
     question: &str,
     request: &'a Request<'a>,
-) -> Result<Answer, Refusal> {
+) -> Result<ResponseLine, Refusal> {
     let (schema, id) = sources.type_of(request)?;
     let of = Type { arena, release, schema, id };
     let allowed = Duplicates::Allowed;
@@ -55,23 +55,23 @@ pub(crate) fn answer<'a>(
         "validate" => {
             let duplicates = if request.flag("duplicates")? { allowed } else { Duplicates::Forbidden };
             of.member(request, "value", duplicates)?;
-            Ok(Answer::new().with("ok", &true))
+            Ok(ResponseLine::new().with("ok", &true))
         }
         "to_set" => {
             let set = of.member(request, "value", allowed)?.to_set().map_err(Refusal::invalid)?;
-            Answer::new().with_set("set", set)
+            ResponseLine::new().with_set("set", set)
         }
         "merge" => {
             let live = of.member(request, "live", allowed)?;
             let applied = of.member(request, "applied", Duplicates::Forbidden)?;
             let merged = live.merge(&applied).map_err(Refusal::invalid)?;
-            Ok(Answer::new().with("value", &merged.value()))
+            Ok(ResponseLine::new().with("value", &merged.value()))
         }
         "compare" => {
             let old = of.member(request, "old", allowed)?;
             let new = of.member(request, "new", allowed)?;
             let comparison = old.compare(&new).map_err(Refusal::invalid)?;
-            Answer::new()
+            ResponseLine::new()
                 .with_set("added", comparison.added)?
                 .with_set("modified", comparison.modified)?
                 .with_set("removed", comparison.removed)
@@ -80,7 +80,7 @@ pub(crate) fn answer<'a>(
             let value = of.member(request, "value", allowed)?;
             let set = request.set(arena, "set")?;
             let rest = if question == "remove" { value.remove(set) } else { value.extract(set) };
-            Ok(Answer::new().with("value", &rest.value()))
+            Ok(ResponseLine::new().with("value", &rest.value()))
         }
         // To reconcile.
         _ => {
@@ -88,8 +88,8 @@ pub(crate) fn answer<'a>(
             // Only the type is checked; null is a value of any that can be resolved.
             let typed = of.check("type", Value::Null, allowed)?;
             match typed.reconcile(set).map_err(Refusal::invalid)? {
-                Some(set) => Answer::new().with_set("set", set),
-                None => Ok(Answer::new().with("set", &())),
+                Some(set) => ResponseLine::new().with_set("set", set),
+                None => Ok(ResponseLine::new().with("set", &())),
             }
         }
     }

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, writable},
     level1::Type,
     refusal::Refusal,
     request::{Request, field_set},
+    response::{ResponseLine, writable},
     sources::Sources,
 };
 
@@ -37,13 +37,13 @@ struct Written<'a> {
     applied: bool,
 }
 
-pub(crate) fn answer<'a>(
+pub(crate) fn respond<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     release: Release,
     is_apply: bool,
     request: &'a Request<'a>,
-) -> Result<Answer, Refusal> {
+) -> Result<ResponseLine, Refusal> {
     let (schema, id) = sources.type_of(request)?;
     let of = Type { arena, release, schema, id };
     let live = of.member(request, "live", Duplicates::Allowed)?;
@@ -92,7 +92,7 @@ fn ignored<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Vec<(&'a str, 
         .collect()
 }
 
-fn success(outcome: &Outcome<'_, String>) -> Result<Answer, Refusal> {
+fn success(outcome: &Outcome<'_, String>) -> Result<ResponseLine, Refusal> {
     let managers = outcome.managers.iter().map(|(name, owned)| {
         let VersionedSet { set, version, applied } = owned;
         writable(*set)?;
@@ -100,10 +100,10 @@ fn success(outcome: &Outcome<'_, String>) -> Result<Answer, Refusal> {
     });
     let managers = managers.collect::<Result<BTreeMap<_, _>, Refusal>>()?;
     let object = outcome.object.as_ref().map(Typed::value);
-    Ok(Answer::new().with("object", &object).with("managers", &managers))
+    Ok(ResponseLine::new().with("object", &object).with("managers", &managers))
 }
 
-fn refused(conflicts: &[Conflict<'_, String>]) -> Answer {
+fn refused(conflicts: &[Conflict<'_, String>]) -> ResponseLine {
     let mut rows: Vec<_> =
         conflicts.iter().map(|conflict| (&conflict.manager, conflict.path.to_string())).collect();
     rows.sort();
@@ -111,5 +111,5 @@ fn refused(conflicts: &[Conflict<'_, String>]) -> Answer {
         .into_iter()
         .map(|(manager, path)| BTreeMap::from([("manager", manager.clone()), ("path", path)]))
         .collect();
-    Answer::new().with("conflicts", &rows)
+    ResponseLine::new().with("conflicts", &rows)
 }

@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, push_json},
     laws::Laws,
     refusal::Refusal,
     request::{Members, Request},
+    response::{ResponseLine, push_json},
     sources::Sources,
 };
 
@@ -32,14 +32,14 @@ struct Gvk {
     kind: String,
 }
 
-pub(crate) fn answer<'a>(
+pub(crate) fn respond<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     release: Release,
     is_apply: bool,
     request: &'a Request<'a>,
     checks: bool,
-) -> Result<Answer, Refusal> {
+) -> Result<ResponseLine, Refusal> {
     let Gvk { group, version, kind } = request.read("gvk")?;
     let gvk = GroupVersionKind::new(group, version, kind);
     let resources = sources.resources(request)?;
@@ -101,7 +101,7 @@ pub(crate) fn answer<'a>(
             // Whether they are certain isn't part of a refusal, and is of a prediction.
             let predicted = resource.predict_values(arena, live.map(|live| live.object), object, apply);
             let certainty = predicted.map_err(|error| Refusal::internal(&error))?.certainty;
-            Ok(with_certainty(Answer::new().with("conflicts", &rows), certainty))
+            Ok(with_certainty(ResponseLine::new().with("conflicts", &rows), certainty))
         }
         Err(error) => Err(refused(&error)),
     }
@@ -160,22 +160,22 @@ fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
         .fold(Spelling::UNKNOWN, Spelling::and))
 }
 
-fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Result<Answer, Refusal> {
-    let mut answer = Answer::new();
+fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Result<ResponseLine, Refusal> {
+    let mut response = ResponseLine::new();
     if stored.changed {
-        answer = answer.with("object", stored);
+        response = response.with("object", stored);
     } else {
-        write_live(answer.member("object"), api_version, request)?;
+        write_live(response.member("object"), api_version, request)?;
     }
-    Ok(with_certainty(answer.with("changed", &stored.changed), stored.certainty))
+    Ok(with_certainty(response.with("changed", &stored.changed), stored.certainty))
 }
 
-fn with_certainty(answer: Answer, certainty: Certainty) -> Answer {
+fn with_certainty(response: ResponseLine, certainty: Certainty) -> ResponseLine {
     match certainty {
-        Certainty::Exact => answer.with("certainty", "exact"),
-        Certainty::ModuloDefaulting => answer.with("certainty", "modulo-defaulting"),
+        Certainty::Exact => response.with("certainty", "exact"),
+        Certainty::ModuloDefaulting => response.with("certainty", "modulo-defaulting"),
         Certainty::Unknown(reason) | Certainty::Unseen(reason) => {
-            answer.with("certainty", "unknown").with("reason", reason)
+            response.with("certainty", "unknown").with("reason", reason)
         }
     }
 }

@@ -9,11 +9,10 @@
 //!
 //! ```
 //! let mut session = baton_merge_driver::Session::new();
-//! let answer = session.answer(r#"{"do": "to_set", "value": {"a": {"b": 1}}, "id": 7}"#);
-//! assert_eq!(answer, r#"{"set":{"f:a":{".":{},"f:b":{}}},"id":7}"#);
+//! let response = session.respond(r#"{"do": "to_set", "value": {"a": {"b": 1}}, "id": 7}"#);
+//! assert_eq!(response, r#"{"set":{"f:a":{".":{},"f:b":{}}},"id":7}"#);
 //! ```
 
-mod answer;
 pub mod compare;
 pub mod corpus;
 mod laws;
@@ -22,6 +21,7 @@ mod level2;
 mod level3;
 mod refusal;
 mod request;
+mod response;
 mod sources;
 mod surrogates;
 
@@ -44,14 +44,14 @@ impl Session {
         Self::default()
     }
 
-    /// One that also checks the laws of every apply. Where the merge core breaks one, [`answer`](Self::answer)
+    /// One that also checks the laws of every apply. Where the merge core breaks one, [`respond`](Self::respond)
     /// panics.
     pub fn checked() -> Self {
         Self { checks: true, ..Self::default() }
     }
 
     /// Responds to any line with a line.
-    pub fn answer(&mut self, line: &str) -> String {
+    pub fn respond(&mut self, line: &str) -> String {
         let Self { sources, arena, checks } = self;
         arena.reset();
         let line = surrogates::repaired(line);
@@ -59,7 +59,7 @@ impl Session {
         let asked = request.as_ref().map_err(Refusal::clone);
         let mut out = asked
             .and_then(|request| ask(sources, arena, request, *checks))
-            .unwrap_or_else(|refusal| refusal.to_answer());
+            .unwrap_or_else(|refusal| refusal.to_response());
         if let Some(id) = request.ok().and_then(|request| request.raw("id")) {
             out.member("id").push_str(id);
         }
@@ -72,13 +72,13 @@ fn ask<'a>(
     arena: &'a Arena,
     request: &'a Request<'a>,
     checks: bool,
-) -> Result<answer::Answer, Refusal> {
+) -> Result<response::ResponseLine, Refusal> {
     let release = request.release()?;
     match &*request.question()? {
         verb @ ("apply" | "update") if request.has("gvk") => {
-            level3::answer(sources, arena, release, verb == "apply", request, checks)
+            level3::respond(sources, arena, release, verb == "apply", request, checks)
         }
-        verb @ ("apply" | "update") => level2::answer(sources, arena, release, verb == "apply", request),
-        question => level1::answer(sources, arena, release, question, request),
+        verb @ ("apply" | "update") => level2::respond(sources, arena, release, verb == "apply", request),
+        question => level1::respond(sources, arena, release, question, request),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use crate::answer::Answer;
+use crate::response::ResponseLine;
 
 /// A request whose response is an error.
 #[derive(Clone, Debug, Serialize)]
@@ -47,7 +47,7 @@ impl Refusal {
         Self::new(Reason::Internal, message)
     }
 
-    pub(crate) fn to_answer(&self) -> Answer {
-        Answer::new().with("error", self)
+    pub(crate) fn to_response(&self) -> ResponseLine {
+        ResponseLine::new().with("error", self)
     }
 }

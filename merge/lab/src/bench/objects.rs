@@ -127,7 +127,7 @@ impl Story {
                 "subresource": subresource, "live": live, "object": object, "manager": manager, "force": true,
                 "now": now, "profile": RECORDED, source: {"file": path},
             });
-            let mut response: Value = serde_json::from_str(&session.answer(&request.to_string()))?;
+            let mut response: Value = serde_json::from_str(&session.respond(&request.to_string()))?;
             ensure!(response["object"].is_object(), "{}: {response}", self.name);
             Ok(response["object"].take())
         };

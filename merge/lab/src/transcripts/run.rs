@@ -93,7 +93,7 @@ impl Report {
     /// Asks the core about a step and takes the outcome into account.
     fn add(&mut self, step: Step, kind: &str, core: &mut Session) {
         let question = &step.asked.question;
-        let prediction = core.answer(&question.to_string()).parse().unwrap_or(Json::Null);
+        let prediction = core.respond(&question.to_string()).parse().unwrap_or(Json::Null);
         let accuracy = step.asked.judge(&prediction);
         let outcome = match accuracy {
             Accuracy::Match => 0,

@@ -38,7 +38,7 @@ fn fields_v1(text: &str) -> Result<Vec<Segment>, String> {
         PathElement::Index(index) => {
             usize::try_from(index).map(Segment::Index).map_err(|_| "a negative index".to_owned())
         }
-        PathElement::Nameless => Err("an element without a name".to_owned()),
+        PathElement::Keyless => Err("an element without a name".to_owned()),
     };
     path.elements().iter().map(segment).collect()
 }

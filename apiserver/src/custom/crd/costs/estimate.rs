@@ -61,7 +61,7 @@ impl<'d> Type<'d> {
 
 /// Where a value is in the object. What has no place, and what is below it, is taken for the root, as upstream does.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'d> {
+pub(super) enum Location<'d> {
     Nowhere,
     At(Option<&'d Declared>),
 }
@@ -106,14 +106,14 @@ pub(super) struct Entries {
 pub(super) struct Estimate<'d> {
     pub(super) cost: u64,
     pub(super) type_: Type<'d>,
-    pub(super) place: Place<'d>,
+    pub(super) location: Location<'d>,
     pub(super) size: Option<Size>,
     pub(super) entries: Option<Entries>,
 }
 
 impl<'d> Estimate<'d> {
     pub(super) fn new(cost: u64, type_: Type<'d>) -> Self {
-        Self { cost, type_, place: Place::Nowhere, size: None, entries: None }
+        Self { cost, type_, location: Location::Nowhere, size: None, entries: None }
     }
 
     /// Its size: as it was computed, as its schema has it, or that of a scalar.
@@ -121,8 +121,8 @@ impl<'d> Estimate<'d> {
         if self.size.is_some() {
             return self.size;
         }
-        match self.place {
-            Place::At(Some(declared)) => Some(Size { min: 0, max: declared.max_elements }),
+        match self.location {
+            Location::At(Some(declared)) => Some(Size { min: 0, max: declared.max_elements }),
             _ => self.type_.is_scalar().then(|| Size::exactly(1)),
         }
     }
@@ -142,8 +142,8 @@ impl<'d> Estimate<'d> {
 
     /// The largest size of its items that the schema has.
     pub(super) fn max_of_items(&self) -> u64 {
-        match self.place {
-            Place::At(Some(declared)) => declared.below().map_or(u64::MAX, |item| item.max_elements),
+        match self.location {
+            Location::At(Some(declared)) => declared.below().map_or(u64::MAX, |item| item.max_elements),
             _ => u64::MAX,
         }
     }

@@ -11,7 +11,7 @@ use kube_cel::cel::common::ast::{
 use super::super::rules::{NEW_LIST, NEW_MAP, SELECTION};
 use super::declared::Declared;
 use calls::Call;
-use estimate::{Entries, Estimate, Place, Size, Type, all_of, united};
+use estimate::{Entries, Estimate, Location, Size, Type, all_of, united};
 
 /// The most that a rule may cost on the whole of a largest object.
 pub(super) const RULE_LIMIT: u64 = 10_000_000;
@@ -41,7 +41,7 @@ pub(super) fn excess(of: &str, cost: u64, limit: u64) -> String {
 struct Variable<'e, 'd> {
     name: &'e str,
     type_: Type<'d>,
-    place: Place<'d>,
+    location: Location<'d>,
     size: Option<Size>,
     entries: Option<Entries>,
 }
@@ -117,12 +117,12 @@ impl<'e, 'd> Walk<'e, 'd> {
         match self.variables.iter().rev().find(|variable| variable.name == name) {
             Some(variable) => {
                 found.type_ = variable.type_.clone();
-                found.place = variable.place;
+                found.location = variable.location;
                 found.size = found.size().or(variable.size);
                 found.entries = variable.entries;
             }
             None => {
-                found.place = Place::At(Some(self.root));
+                found.location = Location::At(Some(self.root));
                 if ["self", "oldSelf"].contains(&name) {
                     found.type_ = Type::of(self.root);
                 }
@@ -132,10 +132,14 @@ impl<'e, 'd> Walk<'e, 'd> {
     }
 
     /// What is below a place.
-    fn below(&self, place: Place<'d>, step: impl Fn(&'d Declared) -> Option<&'d Declared>) -> Place<'d> {
-        match place {
-            Place::Nowhere => Place::At(Some(self.root)),
-            Place::At(declared) => Place::At(declared.and_then(step)),
+    fn below(
+        &self,
+        location: Location<'d>,
+        step: impl Fn(&'d Declared) -> Option<&'d Declared>,
+    ) -> Location<'d> {
+        match location {
+            Location::Nowhere => Location::At(Some(self.root)),
+            Location::At(declared) => Location::At(declared.and_then(step)),
         }
     }
 
@@ -149,8 +153,8 @@ impl<'e, 'd> Walk<'e, 'd> {
             Type::Optional(inner) => of(inner).optional(),
             type_ => of(type_),
         };
-        let place = self.below(operand.place, |declared| declared.field(field));
-        Estimate { place, ..Estimate::new(0, type_) }
+        let location = self.below(operand.location, |declared| declared.field(field));
+        Estimate { location, ..Estimate::new(0, type_) }
     }
 
     fn fold(&mut self, fold: &'e ComprehensionExpr) -> Estimate<'d> {
@@ -160,7 +164,7 @@ impl<'e, 'd> Walk<'e, 'd> {
         self.variables.push(Variable {
             name: &fold.accu_var,
             type_: start.type_.clone(),
-            place: start.place,
+            location: start.location,
             size: start.size(),
             entries: start.entries,
         });
@@ -201,14 +205,14 @@ impl<'e, 'd> Walk<'e, 'd> {
         let key = Variable {
             name: &fold.iter_var,
             type_: if is_list { Type::Scalar } else { Type::Text },
-            place: self.below(range.place, |declared| declared.key()),
+            location: self.below(range.location, |declared| declared.key()),
             size: range.entries.map(|entries| entries.key),
             entries: None,
         };
         let value = Variable {
             name: fold.iter_var2.as_deref().unwrap_or(&fold.iter_var),
             type_: range.type_.inner(),
-            place: self.below(range.place, Declared::below),
+            location: self.below(range.location, Declared::below),
             size: range.entries.map(|entries| entries.value),
             entries: None,
         };
@@ -252,9 +256,9 @@ impl<'e, 'd> Walk<'e, 'd> {
                 Estimate::new(whole.saturating_add(1), selected)
             }
             (operators::INDEX, [base, _]) if matches!(base.type_, Type::List(_) | Type::Map(_)) => {
-                let place = self.below(base.place, Declared::below);
+                let location = self.below(base.location, Declared::below);
                 let size = base.entries.map(|entries| entries.value);
-                Estimate { place, size, ..Estimate::new(whole.saturating_add(1), base.type_.inner()) }
+                Estimate { location, size, ..Estimate::new(whole.saturating_add(1), base.type_.inner()) }
             }
             ("dyn", [value]) => Estimate {
                 size: value.size(),

@@ -40,9 +40,9 @@ impl Laws {
         let shown = format!("{} {}", request.method(), request.uri());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let keeps = is_safe(&request);
-        let answer = ask(&self.client, request).await;
-        let code = answer.status();
-        let body = checked_body(&shown, &method, &answer);
+        let response = ask(&self.client, request).await;
+        let code = response.status();
+        let body = checked_body(&shown, &method, &response);
 
         let before = std::mem::replace(&mut self.version, version(&self.client).await);
         // A collection is deleted one by one, until one is refused.
@@ -71,9 +71,9 @@ impl Laws {
             (&Method::POST, Some(name)) => format!("{}/{}", path.trim_end_matches('/'), escaped(name)),
             _ => path.to_owned(),
         };
-        let answer = get(&self.client, &path, "application/json").await;
-        let read = checked_body(shown, &Method::GET, &answer);
-        match answer.status() {
+        let response = get(&self.client, &path, "application/json").await;
+        let read = checked_body(shown, &Method::GET, &response);
+        match response.status() {
             // What has no `GET`, such as the finalizers of a namespace.
             StatusCode::METHOD_NOT_ALLOWED => return,
             // A write that takes the last finalizer away is a deletion.
@@ -93,11 +93,11 @@ impl Laws {
     pub(super) async fn check_touched(&self) {
         for collection in &self.touched {
             for accept in ["application/json", "application/yaml", TABLE, METADATA] {
-                let answer = get(&self.client, collection, accept).await;
+                let response = get(&self.client, collection, accept).await;
                 let shown = format!("GET {collection} as {accept}");
-                let body = checked_body(&shown, &Method::GET, &answer);
+                let body = checked_body(&shown, &Method::GET, &response);
                 // The definition of a custom resource may be gone by now, and reviews are never listed.
-                let code = answer.status();
+                let code = response.status();
                 let is_none = matches!(code, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
                 assert!(code.is_success() || is_none, "{shown}: {body}");
             }
@@ -130,8 +130,8 @@ fn collection<'p>(method: &Method, path: &'p str) -> &'p str {
 
 /// The store's version, which every change of anything counts up.
 async fn version(client: &Client) -> String {
-    let answer = get(client, "/api/v1/namespaces?limit=1", "application/json").await;
-    let list: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let response = get(client, "/api/v1/namespaces?limit=1", "application/json").await;
+    let list: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     list["metadata"]["resourceVersion"].as_str().expect("a list has a version").to_owned()
 }
 
@@ -141,18 +141,18 @@ async fn get(client: &Client, path: &str, accept: &str) -> Response<Bytes> {
 }
 
 /// The body of a correct response; null where it is text or a watch.
-fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value {
-    let code = answer.status();
+fn checked_body(shown: &str, method: &Method, response: &Response<Bytes>) -> Value {
+    let code = response.status();
     assert!(code.as_u16() < 600, "{shown} gets {code}");
     // The response for an OpenAPI document that isn't there is empty.
-    let is_bare = answer.headers().get(CONTENT_TYPE).is_none() || *method == Method::HEAD;
-    if answer.body().is_empty() && is_bare {
+    let is_bare = response.headers().get(CONTENT_TYPE).is_none() || *method == Method::HEAD;
+    if response.body().is_empty() && is_bare {
         return Value::Null;
     }
-    let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let Some(content_type) = content_type else { panic!("{shown} gets a response without a content type") };
     let text =
-        std::str::from_utf8(answer.body()).unwrap_or_else(|error| panic!("{shown} gets no UTF-8: {error}"));
+        std::str::from_utf8(response.body()).unwrap_or_else(|error| panic!("{shown} gets no UTF-8: {error}"));
     let body: Value = match content_type.split(';').next().unwrap_or_default() {
         "application/json" if code == StatusCode::NOT_MODIFIED => Value::Null,
         "application/json" => {

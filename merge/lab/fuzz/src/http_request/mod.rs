@@ -69,9 +69,9 @@ fn server(data: &[u8]) -> Result<ApiServer, StartError> {
 /// The whole response to a request; what a watch has sent until it was cut.
 async fn ask(client: &Client, request: Request<Bytes>) -> Response<Bytes> {
     let shown = format!("{} {}", request.method(), request.uri());
-    let answer = client.send(request.map(Body::from)).await;
+    let response = client.send(request.map(Body::from)).await;
     let (head, mut body) =
-        answer.unwrap_or_else(|error| panic!("{shown} gets no response: {error}")).into_parts();
+        response.unwrap_or_else(|error| panic!("{shown} gets no response: {error}")).into_parts();
     let mut read = Vec::new();
     let _ = timeout(LONGEST, async {
         while let Some(frame) = http_body_util::BodyExt::frame(&mut body).await {

@@ -98,20 +98,20 @@ fn changed_request(data: &[u8]) -> Value {
 fn ask(line: &str) {
     let asked: Value = serde_json::from_str(line).unwrap_or_default();
     SESSION.with_borrow_mut(|session| {
-        let answer = session.answer(line);
-        let tree: Value = serde_json::from_str(&answer)
-            .unwrap_or_else(|error| panic!("the response to {line} is no JSON: {error}\n{answer}"));
-        assert!(tree.is_object(), "the response to {line} is no object: {answer}");
-        assert!(!answer.contains('\n'), "the response to {line} isn't one line: {answer}");
+        let response = session.respond(line);
+        let tree: Value = serde_json::from_str(&response)
+            .unwrap_or_else(|error| panic!("the response to {line} is no JSON: {error}\n{response}"));
+        assert!(tree.is_object(), "the response to {line} is no object: {response}");
+        assert!(!response.contains('\n'), "the response to {line} isn't one line: {response}");
         if asked.is_object() {
             assert_eq!(
                 tree.get("id").is_some(),
                 asked.get("id").is_some(),
-                "the id got lost: {line}\n{answer}"
+                "the id got lost: {line}\n{response}"
             );
         }
         if asked.get("now").is_some() || asked.get("gvk").is_none() {
-            assert_eq!(session.answer(line), answer, "{line} gets two different responses");
+            assert_eq!(session.respond(line), response, "{line} gets two different responses");
         }
     });
 }

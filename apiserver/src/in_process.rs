@@ -9,13 +9,13 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::{HeaderName, HeaderValue, Request};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tower::Service;
 
 use crate::{
     faults::{ClientName, Cut, Faults, Flow},
-    http::{Answer, Body, Request as Read},
+    http::{Body, Request as Read, Response},
     paused::Repeats,
     server::{MAX_BODY, Server},
     status::Failure,
@@ -43,9 +43,9 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    type Response = Response<Flow<Body>>;
+    type Response = http::Response<Flow<Body>>;
     type Error = Cut;
-    type Future = BoxFuture<'static, Result<Response<Flow<Body>>, Cut>>;
+    type Future = BoxFuture<'static, Result<http::Response<Flow<Body>>, Cut>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Cut>> {
         Poll::Ready(Ok(()))
@@ -79,14 +79,14 @@ where
                 Err(_) => return Err(Cut),
             };
             let serve = |request: Request<Bytes>| async move {
-                let answer = match refused {
-                    Some(failure) => Answer::failure(&failure),
+                let response = match refused {
+                    Some(failure) => Response::failure(&failure),
                     None => {
                         let (parts, body) = request.into_parts();
                         server.handle(&Read::new(parts, body))
                     }
                 };
-                Ok::<_, Infallible>(answer.into_response())
+                Ok::<_, Infallible>(response.into_response())
             };
             faults.pass(Request::from_parts(parts, body), serve).await
         })

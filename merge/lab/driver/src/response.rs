@@ -6,9 +6,9 @@ use serde::Serialize;
 use crate::refusal::Refusal;
 
 /// A JSON object that is written member by member.
-pub(crate) struct Answer(String);
+pub(crate) struct ResponseLine(String);
 
-impl Answer {
+impl ResponseLine {
     pub(crate) fn new() -> Self {
         Self("{".to_owned())
     }

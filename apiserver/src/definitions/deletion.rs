@@ -7,12 +7,12 @@ use baton_merge::{Arena, value::Value};
 
 use super::{GROUP, KIND, accept_freed_names, changed, serve};
 use crate::{
-    custom::crd::{self, Ending},
+    custom::crd::{self, DeletionProgress},
     metadata,
     options::DeleteOptions,
     read,
     registry::{Resource, Schema},
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range, Record},
     types,
@@ -23,7 +23,7 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const ATTEMPTS: usize = 100;
 
 /// A definition that a client deletes.
-pub(crate) fn marked<'a>(server: &Server, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+pub(crate) fn mark_deleted<'a>(server: &Server, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     let now = types::second_time(server.now());
     changed(arena, object, |json| {
         json["metadata"]["deletionTimestamp"] = now.as_str().into();
@@ -32,7 +32,7 @@ pub(crate) fn marked<'a>(server: &Server, arena: &'a Arena, object: Value<'a>) -
             Some(finalizers) => finalizers.push(CLEANUP.into()),
             None => json["metadata"]["finalizers"] = [CLEANUP].as_slice().into(),
         }
-        crd::end(json, &Ending::Pending, &now);
+        crd::set_terminating(json, &DeletionProgress::Pending, &now);
     })
 }
 
@@ -74,20 +74,21 @@ fn step(
     if object.at(&["metadata", "deletionTimestamp"]).is_none() || !is_ours {
         return Ok(Some(false));
     }
-    let ending = resource_of(server, &key.name)
-        .map_or(Ending::NeverEstablished, |resource| emptied(server, &resource));
+    let progress = resource_of(server, &key.name)
+        .map_or(DeletionProgress::NeverEstablished, |resource| delete_objects(server, &resource));
     let now = types::second_time(server.now());
     let changed = changed(&arena, object, |json| {
-        if let (Some(finalizers), true) = (json["metadata"]["finalizers"].as_array_mut(), ending.is_over()) {
+        if let (Some(finalizers), true) = (json["metadata"]["finalizers"].as_array_mut(), progress.is_over())
+        {
             finalizers.retain(|own| own != CLEANUP);
         }
-        crd::end(json, &ending, &now);
+        crd::set_terminating(json, &progress, &now);
     });
     if changed == object {
         return Ok(Some(false));
     }
     let storage = &definitions.storage;
-    if metadata::is_done_for(definitions, changed) {
+    if metadata::is_ready_to_remove(definitions, changed) {
         return Ok(server.store.remove(storage, key, live).ok().map(|_| true));
     }
     let changed = live.replaced(changed, &definitions.storage_version);
@@ -103,20 +104,25 @@ fn resource_of(server: &Server, name: &str) -> Option<Arc<Resource>> {
 }
 
 /// Deletes all objects of a resource.
-fn emptied(server: &Server, resource: &Arc<Resource>) -> Ending {
+fn delete_objects(server: &Server, resource: &Arc<Resource>) -> DeletionProgress {
     if let Err(failure) = read::check_cached(server, resource) {
-        return Ending::Failed(format!("could not list instances: {failure}"));
+        return DeletionProgress::Failed(format!("could not list instances: {failure}"));
     }
     for Key { namespace, name } in instances(server, resource) {
-        let place = Place { resource: resource.clone(), namespace, name, subresource: String::new() };
-        match delete_one(server, &place, &DeleteOptions::default()) {
+        let target =
+            RequestTarget { resource: resource.clone(), namespace, name, subresource: String::new() };
+        match delete_one(server, &target, &DeleteOptions::default()) {
             Err(failure) if failure.code != 404 => {
-                return Ending::Failed(format!("could not issue all deletes: {failure}"));
+                return DeletionProgress::Failed(format!("could not issue all deletes: {failure}"));
             }
             _ => {}
         }
     }
-    if instances(server, resource).is_empty() { Ending::Completed } else { Ending::InProgress }
+    if instances(server, resource).is_empty() {
+        DeletionProgress::Completed
+    } else {
+        DeletionProgress::InProgress
+    }
 }
 
 fn instances(server: &Server, resource: &Resource) -> Vec<Key> {
@@ -125,18 +131,18 @@ fn instances(server: &Server, resource: &Resource) -> Vec<Key> {
 }
 
 /// Refuses a new object whose definition is deleted.
-pub(crate) fn check_open(place: &Place) -> Result<(), Failure> {
-    if is_ending(&place.resource) {
+pub(crate) fn check_accepts_objects(target: &RequestTarget) -> Result<(), Failure> {
+    if is_terminating(&target.resource) {
         let why = "create not allowed while custom resource definition is terminating";
-        return Err(Failure::forbidden(&place.resource, &place.name, why));
+        return Err(Failure::forbidden(&target.resource, &target.name, why));
     }
     Ok(())
 }
 
 /// Whether the definition of a resource is deleted.
-fn is_ending(resource: &Resource) -> bool {
+fn is_terminating(resource: &Resource) -> bool {
     match &resource.schema {
-        Schema::Custom(custom) => crd::is_ending(&custom.object),
+        Schema::Custom(custom) => crd::is_terminating(&custom.object),
         Schema::BuiltIn { .. } => false,
     }
 }
@@ -147,7 +153,7 @@ pub(crate) fn object_gone(server: &Server, resource: &Arc<Resource>) -> Result<(
         accept_freed_names(server, resource)?;
         serve(server);
     }
-    if is_ending(resource) && instances(server, resource).is_empty() {
+    if is_terminating(resource) && instances(server, resource).is_empty() {
         return clean_up(server, &resource.storage);
     }
     Ok(())

@@ -11,7 +11,7 @@ use baton_merge::{Arena, value::Value};
 use crate::{
     field::{FieldError, FieldPath},
     kinds,
-    server::{Place, Server},
+    server::{RequestTarget, Server},
     status::Failure,
     store::{ChangeKind, Key, Range, Record, Store},
 };
@@ -153,7 +153,7 @@ fn number(value: Option<Value<'_>>) -> Option<i64> {
 pub(crate) fn allocated<'a>(
     server: &Server,
     arena: &'a Arena,
-    place: &Place,
+    target: &RequestTarget,
     service: Value<'a>,
     dry_run: bool,
 ) -> Result<Value<'a>, Failure> {
@@ -162,15 +162,15 @@ pub(crate) fn allocated<'a>(
     if kind == "ExternalName" {
         return Ok(service);
     }
-    let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &place.name, errors);
+    let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &target.name, errors);
     let is_new = service.at(&["metadata", "resourceVersion"]).is_none();
     let errors = kinds::validate_addresses(service, is_new);
     if !errors.is_empty() {
         return Err(refused(&errors));
     }
     let mut allocated = server.services.lock().unwrap_or_else(PoisonError::into_inner);
-    allocated.catch_up(&server.store, &place.resource.storage);
-    let mut taken = Taken::by_others(&allocated, place.key(), dry_run);
+    allocated.catch_up(&server.store, &target.resource.storage);
+    let mut taken = Taken::by_others(&allocated, target.key(), dry_run);
     let full = || Failure::internal("no more addresses or ports can be allocated");
     let mut service =
         with_address(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;

@@ -13,7 +13,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{service::InProcess, websocket::WebSockets};
+use crate::{in_process::InProcess, websocket::WebSockets};
 
 /// Pauses between attempts to accept a connection, as in Go's `net/http`.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);

@@ -12,14 +12,14 @@ pub(super) type TextRule = fn(&str) -> Vec<String>;
 
 /// A field of an object, which needn't be there.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
+pub(super) struct Cursor<'a> {
     /// The value, where there is one.
     pub(super) value: Option<Value<'a>>,
     /// Where it is, as it is shown.
     pub(super) path: FieldPath,
 }
 
-impl<'a> Node<'a> {
+impl<'a> Cursor<'a> {
     /// The object itself.
     pub(super) fn root(object: Value<'a>) -> Self {
         Self { value: Some(object), path: FieldPath::default() }
@@ -224,7 +224,7 @@ impl<'a> Node<'a> {
     }
 
     /// The value may not differ from an older one.
-    pub(super) fn check_immutable(&self, errors: &mut Errors, old: &Node<'_>) {
+    pub(super) fn check_immutable(&self, errors: &mut Errors, old: &Cursor<'_>) {
         if !same(self.value, old.value) {
             errors.push(self.invalid(IMMUTABLE));
         }
