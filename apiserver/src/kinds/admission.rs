@@ -1,14 +1,14 @@
-//! What the admission plugins that a server has by default change.
+//! Changes by the default admission plugins.
 
 use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{Arena, value::Value};
 
 use super::edit::{fill, items, list, map, text};
 
-/// How long a pod stays on a node that isn't ready, or can't be reached.
+/// How long a pod tolerates a node that isn't ready or reachable.
 const TOLERATION_SECONDS: i64 = 300;
 
-/// The object as the plugins leave it.
+/// Applies the plugins to an object.
 pub(super) fn admit<'a>(
     arena: &'a Arena,
     gvk: &GroupVersionKind,
@@ -36,7 +36,7 @@ pub(super) fn admit<'a>(
     }
 }
 
-/// A node isn't ready before anybody has said so.
+/// A new node isn't ready.
 fn with_taint<'a>(arena: &'a Arena, node: Value<'a>) -> Value<'a> {
     let taint =
         [("key", Value::String("node.kubernetes.io/not-ready")), ("effect", Value::String("NoSchedule"))];

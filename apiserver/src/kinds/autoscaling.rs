@@ -1,4 +1,4 @@
-//! The rules for horizontal pod autoscalers and for the `scale` subresource.
+//! Validation of horizontal pod autoscalers and for the `scale` subresource.
 
 use baton_merge::value::Value;
 
@@ -10,11 +10,11 @@ use super::{
     quantity::Quantity,
 };
 
-/// The longest time that a policy looks back, and that a recommendation is kept.
+/// The longest period of a policy, and the longest stabilization window.
 const MAX_PERIOD: i64 = 1800;
 const MAX_WINDOW: i64 = 3600;
 
-/// The sources of metrics in the order in which the server checks them, with the types that they belong to.
+/// The sources of metrics in the server's order, with their types.
 const SOURCES: [(&str, &str); 5] = [
     ("object", "Object"),
     ("external", "External"),
@@ -25,13 +25,12 @@ const SOURCES: [(&str, &str); 5] = [
 
 const SOURCE_TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 
-/// The rules for the `scale` subresource.
+/// Validates the `scale` subresource.
 pub(super) fn scale(check: &mut Check<'_>) {
     check.metadata();
     check.new.at(&["spec", "replicas"]).check_non_negative(&mut check.errors);
 }
 
-/// The rules for an autoscaler.
 pub(super) fn autoscaler(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, old_spec) = (check.spec(), check.old_at(&["spec"]));
@@ -67,7 +66,7 @@ pub(super) fn autoscaler(check: &mut Check<'_>) {
     }
 }
 
-/// What the API version of a reference has to have.
+/// The API version that a reference must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Group {
     Needed,
@@ -245,7 +244,6 @@ fn check_scaling_rules(rules: &Cursor<'_>, errors: &mut Errors) {
     rules.child("tolerance").check_non_negative_quantity(errors);
 }
 
-/// The rules for the status of an autoscaler.
 pub(super) fn autoscaler_status(check: &mut Check<'_>) {
     check.metadata_update();
     check.status().check_none_negative(&mut check.errors, &["currentReplicas", "desiredReplicas"]);

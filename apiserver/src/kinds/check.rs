@@ -1,4 +1,4 @@
-//! The check of one object: what its kind's rules read and where they put what they find.
+//! The validation of one object: the input of its kind's rules, and their errors.
 
 use super::{
     cursor::{Cursor, Errors},
@@ -6,30 +6,26 @@ use super::{
     strategies::Kind,
 };
 
-/// An object that is checked, with the one that it replaces.
+/// An object to validate, with the stored one of an update.
 pub(super) struct Check<'a> {
-    /// What there is to know of its kind.
     pub(super) kind: &'static Kind,
-    /// The object.
     pub(super) new: Cursor<'a>,
-    /// The stored object, where it is an update.
+    /// The stored object of an update.
     pub(super) old: Option<Cursor<'a>>,
-    /// What has been found so far.
+    /// The errors so far.
     pub(super) errors: Errors,
 }
 
 impl<'a> Check<'a> {
-    /// The spec of the object.
     pub(super) fn spec(&self) -> Cursor<'a> {
         self.new.child("spec")
     }
 
-    /// The status of the object.
     pub(super) fn status(&self) -> Cursor<'a> {
         self.new.child("status")
     }
 
-    /// A field of the stored object, without a value where there is none.
+    /// A field of the stored object, without a value for a creation.
     pub(super) fn old_at(&self, names: &[&str]) -> Cursor<'a> {
         match &self.old {
             Some(old) => old.at(names),
@@ -37,14 +33,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The rules for the metadata by itself.
+    /// Validates the metadata.
     pub(super) fn metadata(&mut self) {
         let meta = self.new.child("metadata");
         metadata::check(&meta, &mut self.errors, self.kind.name_rule, self.kind.namespaced);
         metadata::check_kube_finalizers(&meta, &mut self.errors);
     }
 
-    /// The rules for how the metadata may change.
+    /// Validates the change of the metadata.
     pub(super) fn metadata_update(&mut self) {
         if let Some(old) = &self.old {
             let meta = self.new.child("metadata");
@@ -53,7 +49,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The rules for the metadata as most kinds have them: by itself for a new object, how it changed for another.
+    /// Validates the metadata as most kinds do: all of a new object's, the change of another's.
     pub(super) fn metadata_or_update(&mut self) {
         if self.old.is_some() {
             self.metadata_update();
@@ -62,13 +58,13 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// As [`metadata_or_update`](Self::metadata_or_update), for the kinds that check an update in both ways.
+    /// As [`metadata_or_update`](Self::metadata_or_update), for kinds that always validate all of it.
     pub(super) fn metadata_update_and_metadata(&mut self) {
         self.metadata_update();
         self.metadata();
     }
 
-    /// The field at this path may not change.
+    /// The field at this path is immutable.
     pub(super) fn immutable(&mut self, names: &[&str]) {
         if self.old.is_some() {
             let old = self.old_at(names);

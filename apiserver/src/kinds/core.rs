@@ -1,4 +1,4 @@
-//! The rules for the plain kinds of the core group: config maps, secrets, namespaces, endpoints and so on.
+//! Validation of the small kinds of the core group: config maps, secrets, namespaces, endpoints and others.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::from_slice;
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::field::{FieldError, FieldPath};
 
-/// The most bytes that a config map or secret may hold.
+/// The limit of a config map's or secret's data.
 const DATA_LENGTH: usize = 1 << 20;
 
 const IMMUTABLE_DATA: &str = "field is immutable when `immutable` is set";
@@ -20,7 +20,7 @@ fn decoded(value: &Cursor<'_>) -> Vec<u8> {
     BASE64_STANDARD.decode(value.text()).unwrap_or_default()
 }
 
-/// Neither the data nor that it may not change may change, once it may not.
+/// With `immutable`, neither the data nor the flag may change.
 fn check_immutable_data(check: &mut Check<'_>, names: &[&str]) {
     if !check.old_at(&["immutable"]).flag() {
         return;
@@ -36,7 +36,6 @@ fn check_immutable_data(check: &mut Check<'_>, names: &[&str]) {
     }
 }
 
-/// The rules for a config map.
 pub(super) fn config_map(check: &mut Check<'_>) {
     check.metadata_update();
     check_immutable_data(check, &["data", "binaryData"]);
@@ -65,7 +64,6 @@ fn check_key(key: &str, place: &Cursor<'_>, errors: &mut Errors) {
     errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&place.path, key, problem)));
 }
 
-/// The rules for a secret.
 pub(super) fn secret(check: &mut Check<'_>) {
     check.metadata_update();
     if check.old.is_some() && check.new.text_of("type") != check.old_at(&["type"]).text() {
@@ -138,12 +136,10 @@ fn check_docker_config(config: &Cursor<'_>, errors: &mut Errors) {
     errors.push(FieldError::invalid_text(&config.path, "<secret contents redacted>", &problem));
 }
 
-/// The rules for a service account.
 pub(super) fn service_account(check: &mut Check<'_>) {
     check.metadata_update_and_metadata();
 }
 
-/// The rules for a namespace.
 pub(super) fn namespace(check: &mut Check<'_>) {
     check.metadata();
     let finalizers = check.new.at(&["spec", "finalizers"]);
@@ -161,7 +157,7 @@ pub(super) fn namespace(check: &mut Check<'_>) {
     }
 }
 
-/// What the admission plugin for the security of pods says of a namespace's labels.
+/// Validates the Pod Security labels of a namespace.
 fn check_pod_security(labels: &Cursor<'_>, errors: &mut Errors) {
     for mode in ["enforce", "audit", "warn"] {
         let level = labels.at_key(&format!("pod-security.kubernetes.io/{mode}"));
@@ -182,7 +178,6 @@ fn check_finalizer(finalizer: &Cursor<'_>, errors: &mut Errors) {
     metadata::check_kube_finalizer(finalizer, errors);
 }
 
-/// The rules for the status of a namespace.
 pub(super) fn namespace_status(check: &mut Check<'_>) {
     check.metadata_update();
     let phase = check.status().child("phase").shown_at(FieldPath::new("status").child("Phase"));
@@ -194,7 +189,7 @@ pub(super) fn namespace_status(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for what is still to be done for a namespace that goes.
+/// Validates the finalizers of a namespace.
 pub(super) fn namespace_finalize(check: &mut Check<'_>) {
     check.metadata_update();
     for finalizer in check.new.at(&["spec", "finalizers"]).items() {
@@ -202,7 +197,6 @@ pub(super) fn namespace_finalize(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for endpoints.
 pub(super) fn endpoints(check: &mut Check<'_>) {
     check.metadata_update_and_metadata();
     let subsets = check.new.child("subsets");
@@ -250,7 +244,6 @@ fn check_endpoint_port(port: &Cursor<'_>, needs_name: bool, errors: &mut Errors)
     }
 }
 
-/// The rules for a pod.
 pub(super) fn pod(check: &mut Check<'_>) {
     if let Some(old) = check.old.clone() {
         check.metadata_update_and_metadata();
@@ -261,7 +254,6 @@ pub(super) fn pod(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for the status of a pod.
 pub(super) fn pod_status(check: &mut Check<'_>) {
     check.metadata_update();
     if let Some(old) = &check.old {
@@ -269,7 +261,6 @@ pub(super) fn pod_status(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for the ephemeral containers of a pod.
 pub(super) fn pod_ephemeral_containers(check: &mut Check<'_>) {
     check.metadata_update_and_metadata();
     if let Some(old) = &check.old {
@@ -277,7 +268,7 @@ pub(super) fn pod_ephemeral_containers(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for the resources of a pod.
+/// Validates an update of a pod's resources.
 pub(super) fn pod_resize(check: &mut Check<'_>) {
     check.metadata_update();
     if let Some(old) = &check.old {
@@ -285,13 +276,12 @@ pub(super) fn pod_resize(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for a template of pods that is an object of its own.
+/// Validates a template of pods that is an object of its own.
 pub(super) fn pod_template(check: &mut Check<'_>) {
     check.metadata_or_update();
     pod::check_template(&check.new.child("template"), &mut check.errors);
 }
 
-/// The rules for a replication controller.
 pub(super) fn replication_controller(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, errors) = (check.spec(), &mut check.errors);
@@ -318,7 +308,6 @@ pub(super) fn replication_controller(check: &mut Check<'_>) {
     apps::check_runs_on(&template, "ReplicationController", errors);
 }
 
-/// The rules for the status of a replication controller.
 pub(super) fn replication_controller_status(check: &mut Check<'_>) {
     check.metadata_update();
     apps::check_replica_counts(check);

@@ -1,4 +1,4 @@
-//! The rules for slices of endpoints.
+//! Validation of slices of endpoints.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,6 @@ const PORTS: usize = 20000;
 const TOPOLOGY: usize = 16;
 const HINTS: usize = 8;
 
-/// The rules for a slice of endpoints.
 pub(super) fn endpoint_slice(check: &mut Check<'_>) {
     check.metadata();
     let kind = check.new.child("addressType");

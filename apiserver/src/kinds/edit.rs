@@ -5,12 +5,12 @@ use baton_merge::{
     value::{Map, Value},
 };
 
-/// A value with a field set where nothing is there yet.
+/// Sets a field, if it is absent.
 pub(super) fn fill<'a>(arena: &'a Arena, value: Value<'a>, path: &[&str], default: Value<'a>) -> Value<'a> {
     if value.at(path).is_some() { value } else { value.with(arena, path, Some(default)) }
 }
 
-/// A value with what is at a path changed, where there is something.
+/// Changes the value at a path, if there is one.
 pub(super) fn change<'a>(
     arena: &'a Arena,
     value: Value<'a>,
@@ -23,7 +23,7 @@ pub(super) fn change<'a>(
     }
 }
 
-/// A value with each item of the list at a path changed.
+/// Changes each item of the list at a path.
 pub(super) fn change_each<'a>(
     arena: &'a Arena,
     value: Value<'a>,
@@ -36,12 +36,11 @@ pub(super) fn change_each<'a>(
     })
 }
 
-/// A value with what is at a path taken from another one, also that there is nothing.
+/// Sets the value at a path to that of another object, also if it is absent there.
 pub(super) fn keep<'a>(arena: &'a Arena, value: Value<'a>, path: &[&str], other: Value<'a>) -> Value<'a> {
     value.with(arena, path, other.at(path))
 }
 
-/// A map of these members.
 pub(super) fn map<'a>(
     arena: &'a Arena,
     members: impl IntoIterator<Item = (&'a str, Value<'a>)>,
@@ -49,12 +48,11 @@ pub(super) fn map<'a>(
     Value::Map(Map::new(arena, members))
 }
 
-/// A list of these items.
 pub(super) fn list<'a>(arena: &'a Arena, items: impl IntoIterator<Item = Value<'a>>) -> Value<'a> {
     Value::List(arena.list(items))
 }
 
-/// The text at a path, empty where there is none.
+/// The string at a path, or an empty one.
 pub(super) fn text<'a>(value: Value<'a>, path: &[&str]) -> &'a str {
     value.at(path).and_then(|value| value.as_str()).unwrap_or_default()
 }
@@ -69,7 +67,7 @@ pub(super) fn members<'a>(value: Value<'a>, path: &[&str]) -> &'a [(&'a str, Val
     value.at(path).and_then(|value| value.as_map()).unwrap_or_default().members()
 }
 
-/// Whether it is `true` at a path.
+/// Whether the value at a path is `true`.
 pub(super) fn flag(value: Value<'_>, path: &[&str]) -> bool {
     value.at(path) == Some(Value::Bool(true))
 }

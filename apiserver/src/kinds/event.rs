@@ -1,4 +1,4 @@
-//! The rules for events, which are stored as those of the core group, and depend on the group by which they are written.
+//! Validation of events, which depends on the group of the request. They are stored in the core group.
 
 use baton_merge::value::Value;
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::field::{FieldError, FieldPath};
 
-/// The most bytes in the texts of an event.
+/// The limits of an event's strings.
 const LIMITS: [(&str, usize); 3] = [("reportingInstance", 128), ("action", 128), ("reason", 128)];
 const MESSAGE_LENGTH: usize = 1024;
 
-/// What an event is about, as the server shows it.
+/// A reference to an object, as Go prints it.
 const REFERENCE: &[GoField] = &[
     ("Kind", "kind", GoType::Plain(EMPTY)),
     ("Namespace", "namespace", GoType::Plain(EMPTY)),
@@ -26,12 +26,12 @@ const REFERENCE: &[GoField] = &[
 ];
 const EMPTY: &str = "\"\"";
 
-/// The rules for an event of the core group.
+/// Validates an event of the core group.
 pub(super) fn core_event(check: &mut Check<'_>) {
     check_fields(&check.new.clone(), "reportingComponent", &mut check.errors);
 }
 
-/// The rules for an event that is written as one of the group `events.k8s.io`.
+/// Validates an event that is written in `events.k8s.io`.
 pub(super) fn event(check: &mut Check<'_>) {
     let new = check.new.clone();
     check_fields(&new, "reportingController", &mut check.errors);
@@ -82,7 +82,7 @@ fn check_series(event: &Cursor<'_>, errors: &mut Errors) {
 }
 
 fn check_event_update(check: &mut Check<'_>) {
-    // The second reason is the server's, too.
+    // The server lists `reason` twice.
     const FIELDS: [&str; 14] = [
         "involvedObject",
         "reason",
@@ -118,7 +118,7 @@ fn check_event_update(check: &mut Check<'_>) {
     }
 }
 
-/// What holds however the event is written, but for the name of the controller that reports it.
+/// The rules of both groups, except for the name of the reporting controller.
 fn check_fields(event: &Cursor<'_>, controller: &str, errors: &mut Errors) {
     let namespace = event.at(&["metadata", "namespace"]).text();
     let of_object = event.at(&["involvedObject", "namespace"]);

@@ -1,8 +1,8 @@
-//! The forms that texts have: names, labels, ports, paths. Each rule returns what is wrong with a text.
+//! Formats of strings: names, labels, ports, paths. Each rule returns its violations.
 
 use super::cursor::TextRule;
 
-/// The form that a text must have, with the server's messages.
+/// A format, with the server's messages.
 struct Form {
     message: &'static str,
     regex: &'static str,
@@ -89,17 +89,17 @@ const CONDITION_REASON: Form = Form {
     examples: &["my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"],
 };
 
-/// The most bytes that a DNS subdomain may have.
+/// The longest DNS subdomain.
 const SUBDOMAIN_LENGTH: usize = 253;
 
-/// The most bytes that a DNS label, the name of a label and its value may have.
+/// The longest DNS label, label name and label value.
 const LABEL_LENGTH: usize = 63;
 
 fn is_lower_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-/// Whether a text begins and ends with bytes of one kind and has only bytes of another between.
+/// Whether the first and the last byte are of one class and those between of another.
 fn is_framed(text: &str, ends: fn(u8) -> bool, inside: fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
     matches!((bytes.first(), bytes.last()), (Some(first), Some(last)) if ends(*first) && ends(*last))
@@ -126,7 +126,7 @@ fn too_many_bytes(limit: usize) -> String {
     format!("must be no more than {limit} bytes")
 }
 
-/// The problems of a text: that it is too long and that it doesn't have the form.
+/// The errors of a string's length and format.
 fn problems(text: &str, limit: usize, holds: bool, form: &Form) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > limit {
@@ -163,13 +163,13 @@ pub(super) fn dns_subdomain_with_underscore(text: &str) -> Vec<String> {
     problems(text, SUBDOMAIN_LENGTH, holds, &SUBDOMAIN_WITH_UNDERSCORE)
 }
 
-/// A DNS name that begins with `*.`.
+/// A DNS subdomain after `*.`.
 pub(super) fn wildcard_subdomain(text: &str) -> Vec<String> {
     let holds = text.strip_prefix("*.").is_some_and(is_subdomain);
     problems(text, SUBDOMAIN_LENGTH, holds, &WILDCARD_SUBDOMAIN)
 }
 
-/// The key of a label, which may have a DNS name as a prefix.
+/// The key of a label, with an optional DNS subdomain as a prefix.
 pub(super) fn qualified_name(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>()[..] {
@@ -217,23 +217,21 @@ pub(super) fn label_value(text: &str) -> Vec<String> {
     problems
 }
 
-/// A name that can be a part of a URL's path.
+/// A name that is valid in a URL path.
 pub(super) fn path_segment(text: &str) -> Vec<String> {
     if matches!(text, "." | "..") { vec![format!("may not be '{text}'")] } else { path_segment_prefix(text) }
 }
 
-/// What a name that can be a part of a URL's path begins with.
+/// A prefix of a name that is valid in a URL path.
 pub(super) fn path_segment_prefix(text: &str) -> Vec<String> {
     let found = ["/", "%"].iter().filter(|part| text.contains(**part));
     found.map(|part| format!("may not contain '{part}'")).collect()
 }
 
-/// A number of a port.
 pub(super) fn port_number(port: i64) -> Option<&'static str> {
     (!(1..=65535).contains(&port)).then_some("must be between 1 and 65535, inclusive")
 }
 
-/// The name of a port.
 pub(super) fn port_name(text: &str) -> Vec<String> {
     let is_part = |byte: u8| is_lower_alphanumeric(byte) || byte == b'-';
     [
@@ -252,7 +250,7 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
     .collect()
 }
 
-/// A key of a config map or secret, which becomes the name of a file.
+/// A key of a config map or secret, which is a file name as well.
 pub(super) fn config_map_key(text: &str) -> Vec<String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     let holds = !text.is_empty() && text.bytes().all(is_part);
@@ -265,7 +263,6 @@ pub(super) fn config_map_key(text: &str) -> Vec<String> {
     problems
 }
 
-/// The name of an environment variable.
 pub(super) fn env_name(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.is_empty() {
@@ -278,7 +275,6 @@ pub(super) fn env_name(text: &str) -> Vec<String> {
     problems
 }
 
-/// A number with a percent sign.
 pub(super) fn percent(text: &str) -> Vec<String> {
     let holds = text
         .strip_suffix('%')
@@ -286,19 +282,17 @@ pub(super) fn percent(text: &str) -> Vec<String> {
     problems(text, usize::MAX, holds, &PERCENT)
 }
 
-/// The name of an HTTP header.
 pub(super) fn http_header(text: &str) -> Vec<String> {
     let holds = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     problems(text, usize::MAX, holds, &HTTP_HEADER)
 }
 
-/// The path of a URL, without what has to be escaped.
+/// The path of a URL without characters that need escapes.
 pub(super) fn http_path(text: &str) -> Vec<String> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
     problems(text, usize::MAX, !text.is_empty() && text.bytes().all(is_part), &HTTP_PATH)
 }
 
-/// The reason of a condition.
 pub(super) fn condition_reason(text: &str) -> Vec<String> {
     let is_end = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let holds = text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -306,19 +300,17 @@ pub(super) fn condition_reason(text: &str) -> Vec<String> {
     problems(text, usize::MAX, holds, &CONDITION_REASON)
 }
 
-/// What the name of a kind's objects has to look like.
+/// The format of a kind's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameRule {
-    /// A DNS name.
     Subdomain,
-    /// A label of a DNS name.
     Label,
-    /// Anything that can be a part of a URL's path.
+    /// Valid in a URL path.
     PathSegment,
 }
 
 impl NameRule {
-    /// What is wrong with a name.
+    /// The rule for a name.
     pub(super) fn of_name(self) -> TextRule {
         match self {
             Self::Subdomain => dns_subdomain,
@@ -327,13 +319,13 @@ impl NameRule {
         }
     }
 
-    /// What is wrong with the beginning of a name that the server generates.
+    /// The errors of a `generateName`.
     pub(super) fn problems_of_prefix(self, prefix: &str) -> Vec<String> {
         if self == Self::PathSegment {
             return path_segment_prefix(prefix);
         }
         match prefix.strip_suffix('-') {
-            // The name goes on behind the dash: the server checks it with something else in place of its last two bytes.
+            // The server replaces the last two bytes of a name that ends with a dash.
             Some(rest) if !rest.is_empty() => {
                 let kept: String = rest.chars().take(rest.chars().count() - 1).chain(['a']).collect();
                 self.of_name()(&kept)

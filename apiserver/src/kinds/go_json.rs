@@ -1,27 +1,26 @@
-//! Structs as the server shows them in errors: those of its own types, whose fields have Go's names and Go's order, and
-//! which show what isn't set.
+//! Go structs as errors show them: with Go's names, in Go's order, and with unset fields.
 
 use baton_merge::value::Value;
 
 use super::selector::selector_json;
 use crate::field::shown;
 
-/// A field of such a struct: its name there, its name in the API, and what it holds.
+/// A field of a Go struct: its name in Go, its name in the API, and its type.
 pub(super) type GoField = (&'static str, &'static str, GoType);
 
-/// What a field holds.
+/// The type of a field.
 pub(super) enum GoType {
-    /// A plain value, shown like this where it isn't set.
+    /// A scalar, with the text of its zero value.
     Plain(&'static str),
-    /// A struct that needn't be there.
+    /// A pointer to a struct.
     Pointer(&'static [GoField]),
-    /// A label selector that needn't be there.
+    /// A pointer to a label selector.
     Selector,
-    /// A list of such structs.
+    /// A slice of structs.
     List(&'static [GoField]),
 }
 
-/// A struct of these fields as the server shows it.
+/// A value as the Go struct with these fields.
 pub(super) fn go_json(value: Option<Value<'_>>, fields: &[GoField]) -> String {
     let members: Vec<_> = fields
         .iter()

@@ -1,10 +1,10 @@
-//! IP addresses and ranges in fields, in the forms that the server takes.
+//! IP addresses and CIDRs, in the forms that the server accepts.
 
 use std::net::IpAddr;
 
 use super::cursor::{Cursor, Errors};
 
-/// An address, also with leading zeros in its numbers as they used to be allowed.
+/// Parses an address, also with leading zeros, which were allowed once.
 pub(super) fn parse_sloppy(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| without_leading_zeros(text).parse().ok())
 }
@@ -19,7 +19,7 @@ fn without_leading_zeros(text: &str) -> String {
     format!("{head}{}", numbers.join("."))
 }
 
-/// The range of a text such as `10.0.0.0/8`: the address as it stands there, and how many of its bits count.
+/// Parses a CIDR such as `10.0.0.0/8`: the address as written, and the length of the prefix.
 pub(super) fn parse_range_sloppy(text: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = text.split_once('/')?;
     let address = parse_sloppy(address)?;
@@ -27,7 +27,7 @@ pub(super) fn parse_range_sloppy(text: &str) -> Option<(IpAddr, u8)> {
     (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
 }
 
-/// The bits of an address that are within the first ones, all in one number.
+/// The prefix of an address, as a number.
 fn prefix(address: IpAddr, bits: u8) -> u128 {
     let (all, width) = match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()), 32),
@@ -36,7 +36,7 @@ fn prefix(address: IpAddr, bits: u8) -> u128 {
     all.checked_shr(width - u32::from(bits)).unwrap_or(0)
 }
 
-/// The first address of the range of an address.
+/// The first address of a CIDR.
 pub(super) fn masked(address: IpAddr, bits: u8) -> IpAddr {
     let width = if address.is_ipv4() { 32 } else { 128 };
     let first = prefix(address, bits).checked_shl(width - u32::from(bits)).unwrap_or(0);
@@ -46,7 +46,7 @@ pub(super) fn masked(address: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
-/// Whether a range lies in another one, which is larger.
+/// Whether a CIDR is within a larger one.
 pub(super) fn is_strictly_within(inner: (IpAddr, u8), outer: (IpAddr, u8)) -> bool {
     inner.0.is_ipv4() == outer.0.is_ipv4()
         && inner.1 > outer.1
@@ -57,7 +57,7 @@ pub(super) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
-/// The address that the field has to hold; `known` ones were there before, and may stay in any form.
+/// Validates an address; `known` ones may stay in any form.
 pub(super) fn check_address(node: &Cursor<'_>, errors: &mut Errors, known: &[&str]) {
     let text = node.text();
     if known.contains(&text) {
@@ -75,7 +75,7 @@ pub(super) fn check_address(node: &Cursor<'_>, errors: &mut Errors, known: &[&st
     }
 }
 
-/// The address that the field has to hold, in its one canonical form.
+/// Validates an address in canonical form.
 pub(super) fn check_canonical_address(node: &Cursor<'_>, errors: &mut Errors) {
     let before = errors.len();
     check_address(node, errors, &[]);
@@ -86,7 +86,7 @@ pub(super) fn check_canonical_address(node: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The range that the field has to hold; `known` ones were there before, and may stay in any form.
+/// Validates a CIDR; `known` ones may stay in any form.
 pub(super) fn check_range(node: &Cursor<'_>, errors: &mut Errors, known: &[&str]) {
     let text = node.text();
     if known.contains(&text) {
@@ -108,7 +108,7 @@ pub(super) fn check_range(node: &Cursor<'_>, errors: &mut Errors, known: &[&str]
     }
 }
 
-/// The address has to be one that others can reach.
+/// The address isn't unspecified, loopback, link-local or multicast.
 pub(super) fn check_endpoint(node: &Cursor<'_>, errors: &mut Errors) {
     let Some(address) = parse_sloppy(node.text()) else {
         errors.push(node.invalid_text("must be a valid IP address"));

@@ -1,4 +1,4 @@
-//! The rules for the metadata of every object, built in or custom.
+//! Validation of metadata, of built-in and custom objects.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use super::{
 };
 use crate::field::{FieldError, FieldPath};
 
-/// The most bytes that all annotations may have together.
+/// The limit of all annotations together.
 const ANNOTATIONS_LENGTH: usize = 256 << 10;
 
-/// The most bytes that the name of a field manager may have.
+/// The longest name of a field manager.
 const MANAGER_LENGTH: usize = 128;
 
-/// The most bytes that the name of a subresource may have in an entry of the managed fields.
+/// The longest name of a subresource in `managedFields`.
 const SUBRESOURCE_LENGTH: usize = 256;
 
-/// The finalizers that need no prefix.
+/// Finalizers without a prefix.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND];
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// What is wrong with the metadata of an object in another one, which needs no name.
+/// Validates the metadata of an embedded object, which needs no name.
 pub(crate) fn validate_embedded(metadata: Value<'_>, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Errors::new();
     let arena = Arena::new();
@@ -37,8 +37,7 @@ pub(crate) fn validate_embedded(metadata: Value<'_>, path: &FieldPath) -> Vec<Fi
     errors
 }
 
-/// What is wrong with the metadata of an object that is created, or updated where there is an `old` one, apart from what
-/// the rules of a built-in kind add.
+/// Validates the metadata of a new object or, with `old`, of an update, without the rules of the kind.
 pub(crate) fn validate_metadata(
     new: Value<'_>,
     old: Option<Value<'_>>,
@@ -58,13 +57,13 @@ pub(crate) fn validate_metadata(
     errors
 }
 
-/// The rules for all updates, of any kind.
+/// Validates updates of all kinds.
 pub(super) fn check_common_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors, namespaced: bool) {
     check(new, errors, NameRule::PathSegment, namespaced);
     check_update(new, old, errors);
 }
 
-/// The rules for the metadata of an object by itself.
+/// Validates metadata.
 pub(super) fn check(meta: &Cursor<'_>, errors: &mut Errors, rule: NameRule, namespaced: bool) {
     let prefix = meta.child("generateName");
     if !prefix.text().is_empty() {
@@ -91,7 +90,7 @@ pub(super) fn check(meta: &Cursor<'_>, errors: &mut Errors, rule: NameRule, name
     check_managed_fields(&meta.child("managedFields"), errors);
 }
 
-/// The rules for how metadata may change.
+/// Validates the change of metadata.
 pub(super) fn check_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     if old.has("deletionTimestamp") {
         check_no_new_finalizers(&new.child("finalizers"), &old.child("finalizers"), errors);
@@ -119,7 +118,7 @@ pub(super) fn check_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Erro
     check_managed_fields(&new.child("managedFields"), errors);
 }
 
-/// A finalizer of a built-in kind's object has a prefix, or is one of Kubernetes' own.
+/// Finalizers of built-in kinds have a prefix or are well-known.
 pub(super) fn check_kube_finalizers(meta: &Cursor<'_>, errors: &mut Errors) {
     for finalizer in meta.child("finalizers").items() {
         check_kube_finalizer(&finalizer, errors);
@@ -134,7 +133,6 @@ pub(super) fn check_kube_finalizer(finalizer: &Cursor<'_>, errors: &mut Errors) 
     }
 }
 
-/// The rules for labels, wherever they are.
 pub(super) fn check_labels(labels: &Cursor<'_>, errors: &mut Errors) {
     for (key, value) in labels.members() {
         check_label_key(&labels.shown_at(labels.path.clone()), key, errors);
@@ -142,13 +140,12 @@ pub(super) fn check_labels(labels: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The key of a label, shown at the place of the node.
+/// Validates the key of a label, with the path of the cursor.
 pub(super) fn check_label_key(node: &Cursor<'_>, key: &str, errors: &mut Errors) {
     let problems = format::qualified_name(key);
     errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&node.path, key, problem)));
 }
 
-/// The rules for annotations, wherever they are.
 pub(super) fn check_annotations(annotations: &Cursor<'_>, errors: &mut Errors) {
     let mut total = 0;
     for (key, value) in annotations.members() {
@@ -181,7 +178,7 @@ fn check_owners(owners: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// An owner as the server shows it: in the order of the type's fields, which isn't that of their names.
+/// An owner reference as Go prints it.
 fn owner_json(owner: &Cursor<'_>) -> String {
     let member = |name: &str| crate::field::shown(owner.get(name).unwrap_or(Value::String("")));
     let mut text = format!(

@@ -1,6 +1,6 @@
-//! What the API server does with built-in kinds: conditional defaults, the preparation of writes, and validation.
+//! Built-in kinds: conditional defaults, preparation of writes, and validation.
 //!
-//! All of it are pure functions over objects that are decoded as the API's types and have their plain defaults.
+//! All functions are pure. Their objects are decoded by the API's types and have their plain defaults.
 
 mod admission;
 mod apps;
@@ -58,7 +58,7 @@ fn kind_of(gvk: &GroupVersionKind) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.group == gvk.group && kind.name == gvk.kind)
 }
 
-/// The metadata of an object as forms that show nothing else have it: without what the conversion of its kind adds.
+/// Metadata for responses without the rest of the object: without fields that conversions add.
 pub(crate) fn plain_metadata(mut metadata: serde_json::Value) -> serde_json::Value {
     if let Some(annotations) = metadata.get_mut("annotations").and_then(serde_json::Value::as_object_mut) {
         annotations.remove(TEMPLATE_GENERATION);
@@ -69,20 +69,19 @@ pub(crate) fn plain_metadata(mut metadata: serde_json::Value) -> serde_json::Val
     metadata
 }
 
-/// Whether the defaults and the rules of a kind are all here.
+/// Whether the defaults and the validation of a kind are implemented.
 pub(crate) fn is_implemented(gvk: &GroupVersionKind) -> bool {
     kind_of(gvk).is_some()
 }
 
-/// What is wrong with what a Service says of its addresses, before it gets any.
+/// Validates the addresses of a Service before allocation.
 pub(crate) fn validate_addresses(service: Value<'_>, is_new: bool) -> Vec<FieldError> {
     let mut errors = Errors::new();
     service::check_allocated(&Cursor::root(service).child("spec"), is_new, &mut errors);
     errors
 }
 
-/// What is wrong with a built-in kind's object that is created, or that replaces an `old` one. Of a kind that isn't played
-/// only the metadata is checked.
+/// Validates a new object or, with `old`, an update. Of kinds that aren't implemented only the metadata is validated.
 pub(crate) fn validate(
     gvk: &GroupVersionKind,
     subresource: &str,
@@ -98,7 +97,7 @@ pub(crate) fn validate(
         kind.subresources.iter().find(|(name, _)| *name == subresource).map_or(kind.rule, |(_, rule)| *rule);
     let meta = check.new.child("metadata");
     match (&check.old, kind.name) {
-        // A scale isn't stored: what holds for all objects is checked in the object that is scaled.
+        // A scale isn't stored: the common rules apply to the scaled object.
         (_, "Scale") => rule(&mut check),
         (Some(old), _) => {
             metadata::check_common_update(&meta, &old.child("metadata"), &mut check.errors, kind.namespaced);

@@ -1,4 +1,4 @@
-//! The rules for network policies, ingresses and their classes.
+//! Validation of network policies, ingresses and their classes.
 
 use baton_merge::value::Value;
 
@@ -15,10 +15,9 @@ const BROKEN_PARTS: [&str; 5] = ["//", "/./", "/../", "%2f", "%2F"];
 const BROKEN_ENDS: [&str; 2] = ["/..", "/."];
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
-/// The most bytes in the name of a controller of ingresses.
+/// The longest name of an ingress controller.
 const CONTROLLER_LENGTH: usize = 250;
 
-/// The rules for a network policy.
 pub(super) fn network_policy(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, old_spec) = (check.spec(), check.old_at(&["spec"]));
@@ -45,7 +44,7 @@ pub(super) fn network_policy(check: &mut Check<'_>) {
     }
 }
 
-/// All ranges of addresses in a policy, which may stay in any form.
+/// All CIDRs of a policy, which may stay in any form.
 fn blocks<'a>(spec: &Cursor<'a>) -> Vec<&'a str> {
     let mut known = vec![];
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
@@ -123,7 +122,6 @@ fn check_block(block: &Cursor<'_>, known: &[&str], errors: &mut Errors) {
     }
 }
 
-/// The rules for an ingress.
 pub(super) fn ingress(check: &mut Check<'_>) {
     check.metadata_update_and_metadata();
     let (spec, old_spec) = (check.spec(), check.old_at(&["spec"]));
@@ -254,7 +252,6 @@ fn check_typed_reference(reference: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the status of an ingress.
 pub(super) fn ingress_status(check: &mut Check<'_>) {
     check.metadata_update();
     let points = ["status", "loadBalancer", "ingress"];
@@ -262,7 +259,7 @@ pub(super) fn ingress_status(check: &mut Check<'_>) {
     check_ingress_points(&check.new.at(&points), &old, false, &mut check.errors);
 }
 
-/// The rules for a class of ingresses.
+/// Validates a class of ingresses.
 pub(super) fn ingress_class(check: &mut Check<'_>) {
     check.metadata_update();
     let controller = check.spec().child("controller");
@@ -299,7 +296,7 @@ pub(super) fn ingress_class(check: &mut Check<'_>) {
     }
 }
 
-/// A path with a domain in front, such as `example.com/name`.
+/// A path with a domain as its prefix, such as `example.com/name`.
 pub(super) fn check_prefixed_path(text: &Cursor<'_>, errors: &mut Errors) {
     if text.text().is_empty() {
         errors.push(text.required(""));

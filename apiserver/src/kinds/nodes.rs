@@ -1,4 +1,4 @@
-//! The rules for nodes, and what the server keeps alike in them.
+//! Validation of nodes, and their fields that the server keeps in sync.
 
 use baton_merge::{Arena, value::Value};
 
@@ -19,18 +19,17 @@ const FEATURE: &str = "must start with an UpperCamelCase segment, with subsequen
                        MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
 const FEATURE_LENGTH: usize = 253;
 
-/// A taint as the server shows it.
+/// A taint as Go prints it.
 const TAINT: &[GoField] = &[
     ("Key", "key", GoType::Plain("\"\"")),
     ("Value", "value", GoType::Plain("\"\"")),
     ("Effect", "effect", GoType::Plain("\"\"")),
     ("TimeAdded", "timeAdded", GoType::Plain("null")),
 ];
-/// An address as the server shows it.
+/// An address as Go prints it.
 const ADDRESS: &[GoField] =
     &[("Type", "type", GoType::Plain("\"\"")), ("Address", "address", GoType::Plain("\"\""))];
 
-/// The rules for a node.
 pub(super) fn node(check: &mut Check<'_>) {
     check.metadata();
     let (spec, errors) = (check.spec(), &mut check.errors);
@@ -49,7 +48,7 @@ pub(super) fn node(check: &mut Check<'_>) {
     node_status(check);
 }
 
-/// The rules for the status of a node, which hold for its other updates, too.
+/// Validates the status of a node, and its other updates.
 pub(super) fn node_status(check: &mut Check<'_>) {
     if check.old.is_none() {
         return;
@@ -82,7 +81,7 @@ pub(super) fn node_status(check: &mut Check<'_>) {
 }
 
 fn check_taints(taints: &Cursor<'_>, errors: &mut Errors) {
-    // The server shows them as if they were metadata.
+    // The server puts them below `metadata`.
     let path = FieldPath::new("metadata").child("taints");
     let mut known = vec![];
     for (position, taint) in taints.items().enumerate() {
@@ -104,7 +103,7 @@ fn check_taints(taints: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// What a node has.
+/// Validates capacity and allocatable resources.
 fn check_amounts(status: &Cursor<'_>, errors: &mut Errors) {
     for of in ["capacity", "allocatable"] {
         let amounts = status.child(of);
@@ -146,7 +145,7 @@ fn check_features(features: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// A node whose ranges of addresses say the same in both of their fields, of which the older one wins.
+/// Syncs `podCIDR` and `podCIDRs`; `podCIDR` wins.
 pub(super) fn with_ranges<'a>(arena: &'a Arena, node: Value<'a>) -> Value<'a> {
     const ONE: [&str; 2] = ["spec", "podCIDR"];
     const ALL: [&str; 2] = ["spec", "podCIDRs"];

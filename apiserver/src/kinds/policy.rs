@@ -1,4 +1,4 @@
-//! The rules for disruption budgets, leases and priority classes.
+//! Validation of disruption budgets, leases and priority classes.
 
 use baton_merge::value::Value;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::field::FieldError;
 
-/// The spec of a disruption budget as the server shows it.
+/// The spec of a disruption budget, as Go prints it.
 const BUDGET_SPEC: &[GoField] = &[
     ("MinAvailable", "minAvailable", GoType::Plain("null")),
     ("Selector", "selector", GoType::Selector),
@@ -22,16 +22,15 @@ const BUDGET_SPEC: &[GoField] = &[
     ("UnhealthyPodEvictionPolicy", "unhealthyPodEvictionPolicy", GoType::Plain("null")),
 ];
 
-/// The priority that only Kubernetes' own classes may exceed.
+/// The highest priority of a user's class.
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
-/// Kubernetes' own classes and their priorities.
+/// The system classes and their priorities.
 const SYSTEM_CLASSES: [(&str, i64); 2] = [
     ("system-node-critical", 2 * HIGHEST_PRIORITY + 1000),
     ("system-cluster-critical", 2 * HIGHEST_PRIORITY),
 ];
 
-/// The rules for a disruption budget.
 pub(super) fn disruption_budget(check: &mut Check<'_>) {
     let (spec, errors) = (check.spec(), &mut check.errors);
     let amounts = ["minAvailable", "maxUnavailable"].map(|name| spec.child(name));
@@ -47,7 +46,6 @@ pub(super) fn disruption_budget(check: &mut Check<'_>) {
     spec.child("unhealthyPodEvictionPolicy").check_one_of(errors, &["AlwaysAllow", "IfHealthyBudget"]);
 }
 
-/// The rules for the status of a disruption budget.
 pub(super) fn disruption_budget_status(check: &mut Check<'_>) {
     let (status, errors) = (check.status(), &mut check.errors);
     check_conditions(&status.child("conditions"), errors);
@@ -87,7 +85,7 @@ fn check_conditions(conditions: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for a lease. It is the one built-in kind whose finalizers need no prefix.
+/// Validates a lease, the only built-in kind whose finalizers need no prefix.
 pub(super) fn lease(check: &mut Check<'_>) {
     let meta = check.new.child("metadata");
     match &check.old {
@@ -102,7 +100,7 @@ pub(super) fn lease(check: &mut Check<'_>) {
     spec.child("leaseTransitions").check_non_negative(errors);
     let strategy = spec.child("strategy");
     if strategy.is_set() {
-        // The server shows the field twice in its path.
+        // The server repeats the field in its path.
         let place = strategy.shown_at(strategy.path.child("strategy"));
         if strategy.text().contains('/') {
             place.check(errors, format::qualified_name);
@@ -116,7 +114,6 @@ pub(super) fn lease(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for a priority class.
 pub(super) fn priority_class(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (value, policy) = (check.new.child("value"), check.new.child("preemptionPolicy"));

@@ -1,17 +1,16 @@
-//! Quantities such as `500m` and `1Gi`, as far as rules compare them.
+//! Quantities such as `500m` and `1Gi`, for comparisons in rules.
 
 use baton_merge::value::Value;
 
 use super::cursor::{Cursor, Errors};
 
-/// A quantity in billionths, the smallest part that the server keeps. Too large ones count as the largest.
+/// A quantity in billionths, the server's precision. Larger ones saturate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Quantity(pub(crate) i128);
 
-/// One, in billionths.
 pub(crate) const UNIT: i128 = 1_000_000_000;
 
-/// The suffixes and what they multiply a number with, in billionths.
+/// The suffixes and their factors, in billionths.
 const SUFFIXES: [(&str, i128); 16] = [
     ("Ki", UNIT << 10),
     ("Mi", UNIT << 20),
@@ -32,18 +31,16 @@ const SUFFIXES: [(&str, i128); 16] = [
 ];
 
 impl Quantity {
-    /// Nothing.
     pub(super) const ZERO: Self = Self(0);
 
-    /// One.
     pub(super) const ONE: Self = Self(UNIT);
 
-    /// The quantity of a text, nothing where it isn't one.
+    /// The quantity of a string, zero if it is invalid.
     pub(crate) fn parse(text: &str) -> Self {
         Self::read(text).unwrap_or(Self::ZERO)
     }
 
-    /// The quantity of a value: a text, or a number.
+    /// The quantity of a string or a number.
     pub(crate) fn of(value: Option<Value<'_>>) -> Self {
         match value {
             Some(Value::String(text)) => Self::parse(text),
@@ -52,12 +49,11 @@ impl Quantity {
         }
     }
 
-    /// In thousandths, rounded up; none where that is too many.
+    /// In thousandths, rounded up; none on overflow.
     pub(crate) fn milli(self) -> Option<i64> {
         i64::try_from(self.0.saturating_add(999_999) / 1_000_000).ok()
     }
 
-    /// The quantity of a text.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -85,48 +81,46 @@ impl Quantity {
         Some(Self(if negative { -total } else { total }))
     }
 
-    /// Whether it is a whole number.
     pub(super) fn is_whole(self) -> bool {
         self.0 % UNIT == 0
     }
 
-    /// The next whole number that isn't nearer to zero.
+    /// Rounded away from zero.
     pub(super) fn rounded(self) -> i64 {
         let whole = self.0 / UNIT + (self.0 % UNIT).signum();
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// Whether it is a multiple of another one, which isn't nothing.
+    /// Whether it is a multiple of another one, which isn't zero.
     pub(super) fn is_multiple_of(self, other: Self) -> bool {
         other.0 > 0 && other.is_whole() && self.0 % other.0 == 0
     }
 
-    /// How many times another one it is.
+    /// The ratio to another one.
     #[expect(clippy::cast_precision_loss, reason = "the server computes with floats here, too")]
     pub(super) fn ratio_to(self, other: Self) -> f64 {
         self.0 as f64 / other.0 as f64
     }
 
-    /// The sum of both.
     pub(super) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
 impl Cursor<'_> {
-    /// The quantity, nothing where there is none.
+    /// The quantity, zero if absent.
     pub(super) fn quantity(&self) -> Quantity {
         Quantity::of(self.value)
     }
 
-    /// The quantity may not be negative.
+    /// The quantity is at least zero.
     pub(super) fn check_non_negative_quantity(&self, errors: &mut Errors) {
         if self.quantity() < Quantity::ZERO {
             errors.push(self.invalid_text("must be greater than or equal to 0"));
         }
     }
 
-    /// The quantity has to be more than nothing.
+    /// The quantity is greater than zero.
     pub(super) fn check_positive_quantity(&self, errors: &mut Errors) {
         if self.quantity() <= Quantity::ZERO {
             errors.push(self.invalid_text("must be greater than zero"));

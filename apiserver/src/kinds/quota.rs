@@ -1,4 +1,4 @@
-//! The rules for limit ranges and resource quotas, and the names of resources that they know.
+//! Validation of limit ranges and resource quotas, and the names of their resources.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::field::FieldError;
 
-/// The resources that count things.
+/// Resources that count objects.
 const COUNTED: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -24,7 +24,7 @@ const COUNTED: [&str; 9] = [
     "services.loadbalancers",
 ];
 
-/// The resources that can be limited, apart from the counted ones.
+/// Resources that can be limited, besides the counted ones.
 const MEASURED: [&str; 10] = [
     "cpu",
     "memory",
@@ -48,7 +48,7 @@ const SCOPES: [&str; 7] = [
     "CrossNamespacePodAffinity",
 ];
 
-/// The scopes that exclude each other.
+/// Scopes that exclude each other.
 const CONFLICTS: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
 
 fn is_quota_resource(name: &str) -> bool {
@@ -58,12 +58,12 @@ fn is_quota_resource(name: &str) -> bool {
         || name.starts_with("requests.hugepages-")
 }
 
-/// Whether it is a resource that needs no prefix.
+/// Whether a resource needs no prefix.
 pub(super) fn is_standard_resource(name: &str) -> bool {
     is_quota_resource(name) || name == "storage"
 }
 
-/// Whether only whole numbers make sense for a resource.
+/// Whether only integers are valid for a resource.
 pub(super) fn is_integer_resource(name: &str) -> bool {
     COUNTED.contains(&name)
         || (!is_native(name)
@@ -71,7 +71,6 @@ pub(super) fn is_integer_resource(name: &str) -> bool {
             && format::qualified_name(&format!("requests.{name}")).is_empty())
 }
 
-/// The rules for a limit range.
 pub(super) fn limit_range(check: &mut Check<'_>) {
     check.metadata();
     let mut types = BTreeSet::new();
@@ -180,7 +179,6 @@ fn check_amounts(
     }
 }
 
-/// The rules for a resource quota.
 pub(super) fn resource_quota(check: &mut Check<'_>) {
     check.metadata_or_update();
     let spec = check.spec();
@@ -198,7 +196,6 @@ pub(super) fn resource_quota(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for the status of a resource quota.
 pub(super) fn resource_quota_status(check: &mut Check<'_>) {
     check.metadata_update();
     resource_quota_amounts_of_status(check);
@@ -221,7 +218,7 @@ fn check_quota_amounts(amounts: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether a quota on a resource can be limited to a scope.
+/// Whether a quota for a resource can have a scope.
 fn is_scope_for(scope: &str, resource: &str) -> bool {
     let is_pods = resource == "pods";
     let is_compute = matches!(
@@ -269,7 +266,7 @@ fn check_scope_selector(spec: &Cursor<'_>, errors: &mut Errors) {
 
     let expressions = spec.at(&["scopeSelector", "matchExpressions"]);
     for requirement in expressions.items() {
-        // The server shows what is wrong with one at the list.
+        // The server uses the path of the list.
         let part = |name: &str| requirement.child(name).shown_at(expressions.path.child(name));
         let (scope, operator, values) = (part("scopeName"), part("operator"), part("values"));
         if !SCOPES.contains(&scope.text()) {

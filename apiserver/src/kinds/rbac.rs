@@ -1,4 +1,4 @@
-//! The rules for roles and their bindings.
+//! Validation of roles and their bindings.
 
 use super::{
     check::Check,
@@ -11,21 +11,20 @@ use crate::field::FieldError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The reference to a role as the server shows it.
+/// A reference to a role, as Go prints it.
 const ROLE_REF: &[GoField] = &[
     ("APIGroup", "apiGroup", GoType::Plain("\"\"")),
     ("Kind", "kind", GoType::Plain("\"\"")),
     ("Name", "name", GoType::Plain("\"\"")),
 ];
 
-/// The rules for a role.
 pub(super) fn role(check: &mut Check<'_>) {
     check.metadata();
     check_rules(check);
     check.metadata_update();
 }
 
-/// The rules for a role of the whole cluster.
+/// Validates a role of the whole cluster.
 pub(super) fn cluster_role(check: &mut Check<'_>) {
     check.metadata();
     check_rules(check);
@@ -72,7 +71,7 @@ fn check_rules(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for a binding, in a namespace or of the whole cluster.
+/// Validates a RoleBinding or ClusterRoleBinding.
 pub(super) fn binding(check: &mut Check<'_>) {
     check.metadata();
     let (namespaced, errors) = (check.kind.namespaced, &mut check.errors);

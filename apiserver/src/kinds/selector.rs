@@ -1,4 +1,4 @@
-//! Label selectors and node selectors: what is wrong with them, and which labels they match.
+//! Label selectors and node selectors: validation and matching.
 
 use baton_merge::value::Value;
 
@@ -13,7 +13,7 @@ const VALUES_NEEDED: &str = "must be specified when `operator` is 'In' or 'NotIn
 const VALUES_FORBIDDEN: &str = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
 const UNKNOWN_OPERATOR: &str = "not a valid selector operator";
 
-/// What is wrong with a label selector.
+/// Validates a label selector.
 pub(super) fn check(selector: &Cursor<'_>, errors: &mut Errors) {
     check_labels(&selector.child("matchLabels"), errors);
     for requirement in selector.child("matchExpressions").items() {
@@ -31,19 +31,19 @@ pub(super) fn check(selector: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether there is something wrong with a label selector.
+/// Whether a label selector is invalid.
 pub(super) fn is_broken(selector: &Cursor<'_>) -> bool {
     let mut errors = Errors::new();
     check(selector, &mut errors);
     !errors.is_empty()
 }
 
-/// Whether a label selector is there and selects by nothing.
+/// Whether a label selector exists and is empty.
 pub(super) fn is_empty(selector: &Cursor<'_>) -> bool {
     selector.is_set() && selector.child("matchLabels").len() + selector.child("matchExpressions").len() == 0
 }
 
-/// Whether a label selector matches labels. One that isn't there matches nothing.
+/// Whether a label selector matches labels. An absent one matches nothing.
 pub(super) fn matches(selector: &Cursor<'_>, labels: &Cursor<'_>) -> bool {
     selector.is_set()
         && map_matches(&selector.child("matchLabels"), labels)
@@ -66,7 +66,7 @@ pub(super) fn map_matches(wanted: &Cursor<'_>, labels: &Cursor<'_>) -> bool {
     wanted.members().all(|(key, value)| labels.get(key) == value.value)
 }
 
-/// A label selector as the server shows it: in the order of the type's fields, which isn't that of their names.
+/// A label selector as Go prints it.
 pub(super) fn selector_json(selector: Option<Value<'_>>) -> String {
     let Some(selector) = selector else { return "null".to_owned() };
     let members: Vec<_> = ["matchLabels", "matchExpressions"]
@@ -76,7 +76,7 @@ pub(super) fn selector_json(selector: Option<Value<'_>>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// What is wrong with a node selector, whose terms are needed.
+/// Validates a node selector, whose terms are required.
 pub(super) fn check_node_selector(selector: &Cursor<'_>, errors: &mut Errors) {
     let terms = selector.child("nodeSelectorTerms");
     if terms.len() == 0 {
@@ -87,7 +87,7 @@ pub(super) fn check_node_selector(selector: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with a term of a node selector. Only those that are required have proper values.
+/// Validates a term of a node selector. Only those of required terms need valid values.
 pub(super) fn check_node_selector_term(term: &Cursor<'_>, errors: &mut Errors, required: bool) {
     for requirement in term.child("matchExpressions").items() {
         let values = requirement.child("values");

@@ -1,30 +1,26 @@
-//! What there is to know of each built-in kind whose rules are all here.
+//! The strategies of the implemented kinds.
 
 use super::{
     apps, autoscaling, batch, check::Check, core, discovery, event, format::NameRule, networking, nodes,
     policy, quota, rbac, service, storage,
 };
 
-/// A rule for an object of a kind.
+/// The validation of a kind's objects.
 type Rule = fn(&mut Check<'_>);
 
 /// A built-in kind.
 pub(super) struct Kind {
-    /// Its group, empty for the core group.
+    /// Empty for the core group.
     pub(super) group: &'static str,
-    /// Its name.
     pub(super) name: &'static str,
-    /// Whether its objects are in namespaces.
     pub(super) namespaced: bool,
-    /// What its objects' names look like.
     pub(super) name_rule: NameRule,
-    /// Whether the server counts how often the spec changed.
+    /// Whether `generation` counts changes of the spec.
     pub(super) has_generation: bool,
-    /// The status of a new object as JSON, for the kinds that have one.
+    /// The initial status as JSON, for kinds with a status.
     pub(super) status: Option<&'static str>,
-    /// The rules for an object.
     pub(super) rule: Rule,
-    /// The rules for its subresources.
+    /// The validation of subresources.
     pub(super) subresources: &'static [(&'static str, Rule)],
 }
 
@@ -34,7 +30,7 @@ const BATCH: &str = "batch";
 const NETWORKING: &str = "networking.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A kind with a namespace, names like DNS names and neither generation nor status.
+/// A namespaced kind with DNS subdomains as names, without generation and status.
 const PLAIN: Kind = Kind {
     group: "",
     name: "",
@@ -46,7 +42,7 @@ const PLAIN: Kind = Kind {
     subresources: &[],
 };
 
-/// The kinds, sorted by neither group nor name: the most used ones come first.
+/// The kinds, the most used ones first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "Pod",

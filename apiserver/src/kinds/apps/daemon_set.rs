@@ -1,4 +1,4 @@
-//! The rules for daemon sets.
+//! Validation of daemon sets.
 
 use super::{
     STRATEGY, check_at_most_all, check_collision_count, check_int_or_percent, check_match, check_runs_on,
@@ -12,7 +12,6 @@ use crate::kinds::{
     pod, selector,
 };
 
-/// The rules for a daemon set.
 pub(in crate::kinds) fn daemon_set(check: &mut Check<'_>) {
     check.metadata_or_update();
     check_selector_immutable(check);
@@ -64,7 +63,6 @@ fn check_daemon_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the status of a daemon set.
 pub(in crate::kinds) fn daemon_set_status(check: &mut Check<'_>) {
     check.metadata_update();
     check.status().check_none_negative(

@@ -1,4 +1,4 @@
-//! The rules for deployments.
+//! Validation of deployments.
 
 use super::{
     STRATEGY, check_at_most_all, check_collision_count, check_counts, check_int_or_percent, check_match,
@@ -12,7 +12,6 @@ use crate::kinds::{
     pod,
 };
 
-/// The rules for a deployment.
 pub(in crate::kinds) fn deployment(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, errors) = (check.spec(), &mut check.errors);
@@ -66,7 +65,6 @@ fn check_deployment_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the status of a deployment.
 pub(in crate::kinds) fn deployment_status(check: &mut Check<'_>) {
     check.metadata_update();
     let (status, errors) = (check.status(), &mut check.errors);

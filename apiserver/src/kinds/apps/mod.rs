@@ -1,4 +1,4 @@
-//! The rules for the kinds that keep pods running: deployments, replica sets, stateful sets, daemon sets.
+//! Validation of workloads: deployments, replica sets, stateful sets and daemon sets.
 
 mod daemon_set;
 mod deployment;
@@ -20,16 +20,16 @@ use crate::field::FieldError;
 const ROLLING_UPDATE: &[GoField] =
     &[("MaxUnavailable", "maxUnavailable", GoType::Plain("0")), ("MaxSurge", "maxSurge", GoType::Plain("0"))];
 
-/// The strategies of deployments and daemon sets as the server shows them.
+/// Strategies of deployments and daemon sets, as Go prints them.
 const STRATEGY: &[GoField] = &[
     ("Type", "type", GoType::Plain("\"\"")),
     ("RollingUpdate", "rollingUpdate", GoType::Pointer(ROLLING_UPDATE)),
 ];
 
-/// What is said of a selector that doesn't select the pods of its own template.
+/// The message for a selector that doesn't match its template.
 pub(super) const NO_MATCH: &str = "`selector` does not match template `labels`";
 
-/// Pods that are kept running are restarted whenever they end.
+/// Requires `restartPolicy: Always`.
 pub(super) fn check_runs_on(template: &Cursor<'_>, kind: &str, errors: &mut Errors) {
     let policy = template.at(&["spec", "restartPolicy"]);
     if policy.text() != "Always" {
@@ -41,7 +41,7 @@ pub(super) fn check_runs_on(template: &Cursor<'_>, kind: &str, errors: &mut Erro
     }
 }
 
-/// The selector of a controller: it has to be there, and to select by something. Returns whether it can be matched.
+/// Validates the selector of a controller, which is required and not empty. Returns whether it is valid.
 fn check_selector(spec: &Cursor<'_>, kind: &str, broken: &str, errors: &mut Errors) -> bool {
     let node = spec.child("selector");
     if node.is_set() {
@@ -60,7 +60,7 @@ fn check_selector(spec: &Cursor<'_>, kind: &str, broken: &str, errors: &mut Erro
     !is_broken
 }
 
-/// The labels of the template have to be those that the selector selects.
+/// Requires that the selector matches the template's labels.
 fn check_match(spec: &Cursor<'_>, errors: &mut Errors) {
     let node = spec.child("selector");
     let labels = spec.at(&["template", "metadata", "labels"]);
@@ -80,7 +80,7 @@ fn check_selector_immutable(check: &mut Check<'_>) {
     }
 }
 
-/// A number of pods, or a part of them.
+/// Validates a count or a percentage of pods.
 pub(super) fn check_int_or_percent(value: &Cursor<'_>, errors: &mut Errors) {
     if value.value.is_some_and(|value| value.as_str().is_some()) {
         value.check(errors, format::percent);
@@ -89,7 +89,7 @@ pub(super) fn check_int_or_percent(value: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The number in a number of pods, or in a part of them.
+/// The number of a count or a percentage.
 fn int_or_percent(value: &Cursor<'_>) -> i64 {
     if value.text().is_empty() {
         return value.int();
@@ -100,7 +100,7 @@ fn int_or_percent(value: &Cursor<'_>) -> i64 {
     }
 }
 
-/// A part of the pods isn't more than all.
+/// A percentage is at most 100%.
 pub(super) fn check_at_most_all(value: &Cursor<'_>, errors: &mut Errors) {
     let is_percent = !value.text().is_empty() && format::percent(value.text()).is_empty();
     if is_percent && int_or_percent(value) > 100 {
@@ -108,7 +108,7 @@ pub(super) fn check_at_most_all(value: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// No count of pods is larger than that of all.
+/// Counts of pods are at most the total.
 fn check_counts(status: &Cursor<'_>, counts: &[&str], ready: &str, errors: &mut Errors) {
     let mut check = |name: &str, most: i64, detail: &str| {
         let count = status.child(name);
@@ -130,7 +130,6 @@ fn check_collision_count(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for a replica set.
 pub(super) fn replica_set(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, errors) = (check.spec(), &mut check.errors);
@@ -144,13 +143,12 @@ pub(super) fn replica_set(check: &mut Check<'_>) {
     check_selector_immutable(check);
 }
 
-/// The rules for the status of a replica set.
 pub(super) fn replica_set_status(check: &mut Check<'_>) {
     check.metadata_update();
     check_replica_counts(check);
 }
 
-/// The rules for the counts of a replica set or replication controller.
+/// Validates the counts of a replica set or replication controller.
 pub(super) fn check_replica_counts(check: &mut Check<'_>) {
     let (status, errors) = (check.status(), &mut check.errors);
     status.check_none_negative(
@@ -168,7 +166,6 @@ pub(super) fn check_replica_counts(check: &mut Check<'_>) {
     check_counts(&status, &counts, "cannot be greater than readyReplicas", errors);
 }
 
-/// The rules for a revision of a controller.
 pub(super) fn controller_revision(check: &mut Check<'_>) {
     check.metadata_update_and_metadata();
     check.new.child("revision").check_non_negative(&mut check.errors);

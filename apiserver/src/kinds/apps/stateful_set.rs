@@ -1,4 +1,4 @@
-//! The rules for stateful sets.
+//! Validation of stateful sets.
 
 use baton_merge::{
     Arena,
@@ -23,15 +23,14 @@ const STATEFUL_ROLLING_UPDATE: &[GoField] = &[
     ("MaxUnavailable", "maxUnavailable", GoType::Plain("null")),
 ];
 
-/// The strategy of stateful sets as the server shows it.
+/// The strategy as Go prints it.
 const STATEFUL_STRATEGY: &[GoField] = &[
     ("Type", "type", GoType::Plain("\"\"")),
     ("RollingUpdate", "rollingUpdate", GoType::Pointer(STATEFUL_ROLLING_UPDATE)),
 ];
 
-/// The rules for a stateful set.
 pub(in crate::kinds) fn stateful_set(check: &mut Check<'_>) {
-    /// What may change in the spec of a stateful set.
+    /// The mutable fields of the spec.
     const MUTABLE: [&str; 7] = [
         "replicas",
         "template",
@@ -46,7 +45,7 @@ pub(in crate::kinds) fn stateful_set(check: &mut Check<'_>) {
     let spec = check.spec();
     let mut checks_template = true;
     if check.old.is_some() {
-        // What has been stored with a broken template can still be updated.
+        // A stored object with an invalid template can still be updated.
         let mut broken = Errors::new();
         check_stateful_spec(&check.old_at(&["spec"]), (false, true), &mut broken);
         checks_template = broken.is_empty();
@@ -109,7 +108,7 @@ fn check_stateful_spec(spec: &Cursor<'_>, (is_new, checks_template): (bool, bool
     check_runs_on(&template, "StatefulSet", errors);
 }
 
-/// The template with the volumes that the claims become, and without names, which the pods get from their set.
+/// The template with the claims as volumes, and without names, which the set gives to its pods.
 fn with_claimed_volumes<'a>(
     arena: &'a Arena,
     template: &Cursor<'a>,
@@ -167,7 +166,6 @@ fn check_stateful_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the status of a stateful set.
 pub(in crate::kinds) fn stateful_set_status(check: &mut Check<'_>) {
     let (status, errors) = (check.status(), &mut check.errors);
     status.check_none_negative(

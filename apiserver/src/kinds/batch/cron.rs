@@ -1,4 +1,4 @@
-//! The rules for cron jobs.
+//! Validation of cron jobs.
 
 use super::{job, schedule};
 use crate::field::FieldError;
@@ -8,10 +8,9 @@ use crate::kinds::{
     selector,
 };
 
-/// The most bytes in the name: it leaves room for what the names of jobs add.
+/// The longest name, which leaves room for the suffix of jobs.
 const NAME_LENGTH: usize = 52;
 
-/// The rules for a cron job.
 pub(in crate::kinds) fn cron_job(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, old_spec) = (check.spec(), check.old_at(&["spec"]));
@@ -70,7 +69,7 @@ fn check_time_zone(zone: &Cursor<'_>, errors: &mut Errors) {
         let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         errors.push(zone.invalid_text(detail));
     }
-    // Ours finds names in any case.
+    // Ours ignores the case of names.
     let found = jiff::tz::TimeZone::get(name).ok();
     let is_known = found.is_some_and(|zone| zone.iana_name().is_none_or(|known| known == name));
     if name != "Local" && !is_known {

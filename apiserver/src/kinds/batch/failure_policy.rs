@@ -1,4 +1,4 @@
-//! The rules for when a job counts as failed or as done before all of its pods are.
+//! Validation of the failure and success policies of jobs.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const CONDITIONS: usize = 20;
 const INDEXES_LENGTH: usize = 64 << 10;
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 
-/// When a job is done early, as the server shows it.
+/// The success policy as Go prints it.
 const SUCCESS: &[GoField] = &[(
     "Rules",
     "rules",
@@ -26,7 +26,7 @@ const SUCCESS: &[GoField] = &[(
     ]),
 )];
 
-/// The rules for what the failure of a pod means for its job.
+/// Validates the failure policy.
 pub(super) fn check(spec: &Cursor<'_>, errors: &mut Errors) {
     let rules = spec.at(&["podFailurePolicy", "rules"]);
     if rules.len() > RULES {
@@ -63,7 +63,7 @@ pub(super) fn check(spec: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// A field that has to be there, with what it may be.
+/// A required field with these choices.
 fn check_choice(choice: &Cursor<'_>, choices: &[&str], errors: &mut Errors) {
     if choice.text().is_empty() {
         let quoted: Vec<_> = choices.iter().map(|choice| format!("{choice:?}")).collect();
@@ -114,7 +114,7 @@ fn check_conditions(conditions: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for when a job is done before all of its pods are.
+/// Validates the success policy.
 pub(super) fn check_success(spec: &Cursor<'_>, errors: &mut Errors) {
     let policy = spec.child("successPolicy");
     if !policy.is_set() {

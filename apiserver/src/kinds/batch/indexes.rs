@@ -1,9 +1,9 @@
-//! Lists of a job's indexes as texts, such as `1,3-5`.
+//! Lists of completion indexes, such as `1,3-5`.
 
-/// One part of such a list: from, to.
+/// The first and the last index of a part.
 type Interval = (i64, i64);
 
-/// How many indexes there are in a list, which ascends and stays below the completions.
+/// The count of indexes in a list, which ascends and stays below the completions.
 pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
     let (mut total, mut last) = (0, None);
     for part in text.split(',').filter(|_| !text.is_empty()) {
@@ -38,7 +38,7 @@ fn interval(part: &str, completions: i64) -> Result<Interval, String> {
     }
 }
 
-/// The first index that is in both lists.
+/// The first index in both lists.
 pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     let intervals = |text: &str| -> Vec<Interval> {
         text.split(',').filter_map(|part| interval(part, completions).ok()).collect()

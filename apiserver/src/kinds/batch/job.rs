@@ -1,4 +1,4 @@
-//! The rules for jobs, and for the templates of jobs.
+//! Validation of jobs, and for the templates of jobs.
 
 use baton_merge::{
     Arena,
@@ -16,7 +16,7 @@ use crate::kinds::{
     pod, selector,
 };
 
-/// The labels of a job's pods, each under its old name and its new one.
+/// The labels of a job's pods: the legacy and the current key of each.
 pub(in crate::kinds) const JOB_NAME: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 pub(in crate::kinds) const CONTROLLER_UID: [&str; 2] =
     ["controller-uid", "batch.kubernetes.io/controller-uid"];
@@ -27,7 +27,6 @@ const MANY_COMPLETIONS: i64 = 100_000;
 const LIMIT_FOR_MANY: i64 = 10_000;
 const MANAGED_BY_LENGTH: usize = 63;
 
-/// The rules for a job.
 pub(in crate::kinds) fn job(check: &mut Check<'_>) {
     check_job(check);
     if check.old.is_some() {
@@ -99,7 +98,7 @@ fn check_spec_and_selector(spec: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the spec of a job, without its selector.
+/// Validates the spec, without its selector.
 pub(super) fn check_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     spec.check_none_negative(
         errors,
@@ -216,7 +215,7 @@ fn check_update(check: &mut Check<'_>) {
     }
 }
 
-/// The template of a job's pods may change while the job is suspended, as far as it says where they run and what they need.
+/// The scheduling fields and resources of the template may change while the job is suspended.
 fn check_template_update(check: &mut Check<'_>) {
     let (Some(template), Some(old_template)) =
         (check.spec().get("template"), check.old_at(&["spec", "template"]).value)
@@ -256,7 +255,7 @@ fn check_template_update(check: &mut Check<'_>) {
     check.errors.push(FieldError::invalid_omitted(&path, IMMUTABLE));
 }
 
-/// The template with the resources of another one's containers, where both have the same containers.
+/// The template with the resources of another one's containers, if both have the same containers.
 fn with_resources<'a>(arena: &'a Arena, template: Value<'a>, other: Value<'a>) -> Value<'a> {
     ["containers", "initContainers"].iter().fold(template, |template, name| {
         let path = ["spec", name];

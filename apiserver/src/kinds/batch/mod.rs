@@ -1,4 +1,4 @@
-//! The rules for jobs and cron jobs.
+//! Validation of jobs and cron jobs.
 
 mod cron;
 mod failure_policy;
@@ -13,7 +13,7 @@ pub(super) use status::job_status;
 
 use super::cursor::Cursor;
 
-/// Whether a job has a condition that holds.
+/// Whether a condition of a job is true.
 fn has_condition(job: &Cursor<'_>, kind: &str) -> bool {
     job.at(&["status", "conditions"])
         .items()

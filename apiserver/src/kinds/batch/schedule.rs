@@ -1,6 +1,6 @@
-//! Schedules of cron jobs: what is wrong with one, with the messages of the server's parser.
+//! Schedules of cron jobs, with the messages of the server's parser.
 
-/// One of the fields of a schedule.
+/// A field of a schedule.
 struct Field {
     min: u64,
     max: u64,
@@ -22,7 +22,7 @@ const FIELDS: [Field; 5] = [
 const DESCRIPTORS: [&str; 7] =
     ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// Checks a schedule. The error says what is wrong with it.
+/// Validates a schedule.
 pub(super) fn parse(text: &str) -> Result<(), String> {
     let text = match ["TZ=", "CRON_TZ="].iter().find_map(|prefix| text.strip_prefix(prefix)) {
         None => text,

@@ -1,4 +1,4 @@
-//! The rules for the status of a job: what is wrong with it by itself counts only where it has changed.
+//! Validation of the status of jobs: most rules apply to changed fields only.
 
 use super::{has_condition, indexes};
 use crate::field::FieldError;
@@ -7,7 +7,7 @@ use crate::kinds::{
     cursor::{Cursor, Errors, IMMUTABLE, same},
 };
 
-/// What holds of a job's status, in the stored one and in the new one.
+/// Facts about a status, the stored one or the new one.
 #[expect(clippy::struct_excessive_bools, reason = "conditions are independent of each other")]
 struct States {
     complete: bool,
@@ -30,7 +30,7 @@ impl States {
     }
 }
 
-/// A status that is checked.
+/// An update of a status.
 struct Change<'a, 'c> {
     job: &'c Cursor<'a>,
     status: Cursor<'a>,
@@ -39,7 +39,6 @@ struct Change<'a, 'c> {
     before: States,
 }
 
-/// The rules for the status of a job.
 pub(in crate::kinds) fn job_status(check: &mut Check<'_>) {
     check.metadata_update();
     let Some(old) = &check.old else { return };
@@ -126,7 +125,7 @@ impl<'a> Change<'a, '_> {
                 errors.push(completion.required("completionTime is required for Complete jobs"));
             }
         }
-        // Both have the same form and the same time zone, so that texts compare like times.
+        // Both have the same format and time zone, so that they compare as strings.
         let is_early = start.is_set() && completion.is_set() && completion.text() < start.text();
         if is_early && (self.changed("startTime") || self.changed("completionTime")) {
             errors.push(completion.invalid("must be equal to or after `startTime`"));

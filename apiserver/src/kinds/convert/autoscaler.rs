@@ -1,4 +1,4 @@
-//! Autoscalers: version 1 has one metric, the utilization of the CPU. What else version 2 has stands in annotations of it.
+//! Autoscalers: v1 has one metric, the CPU utilization. Its annotations hold the other fields of v2.
 
 use baton_merge::{Arena, Release, value::Value};
 
@@ -23,7 +23,7 @@ const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 const MEASURED: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 
-/// The annotations that are there for version 1 only, and never stored. The last two no server writes any more.
+/// Annotations of v1, which are never stored. No current server writes the last two.
 const ANNOTATIONS: [&str; 6] = [
     METRICS,
     BEHAVIOR,
@@ -33,10 +33,10 @@ const ANNOTATIONS: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 ];
 
-/// The utilization of the CPU where the spec sets no other.
+/// The default CPU utilization.
 const DEFAULT_UTILIZATION: Value<'static> = Value::Int(80);
 
-/// The behavior as the server writes it to its annotation: as its own type, with Go's names.
+/// The behavior as the server writes it to its annotation, with Go's names.
 const BEHAVIOR_FIELDS: &[GoField] =
     &[("ScaleUp", "scaleUp", Pointer(RULES)), ("ScaleDown", "scaleDown", Pointer(RULES))];
 const RULES: &[GoField] = &[
@@ -54,7 +54,7 @@ const RULES: &[GoField] = &[
     ("Tolerance", "tolerance", Plain("null")),
 ];
 
-/// An autoscaler of version 1 in version 2.
+/// Converts v1 to v2.
 pub(super) fn to_v2<'a>(arena: &'a Arena, v1: Value<'a>) -> Value<'a> {
     let annotation = |name| v1.at(&["metadata", "annotations", name]).and_then(|text| text.as_str());
     let given = |path: &[&str]| v1.at(path).filter(|value| !value.is_null());
@@ -95,14 +95,14 @@ pub(super) fn to_v2<'a>(arena: &'a Arena, v1: Value<'a>) -> Value<'a> {
         Some(measured.or_else(measured_cpu).unwrap_or(Value::Null)),
     );
     let status = status.with(arena, &["status", "conditions"], conditions);
-    // Version 2 leaves it out where it is zero.
+    // Version 2 omits a zero.
     match status.at(&["status", "currentReplicas"]) {
         Some(Value::Int(0)) => status.with(arena, &["status", "currentReplicas"], None),
         _ => status,
     }
 }
 
-/// An autoscaler of version 2 in version 1.
+/// Converts v2 to v1.
 pub(super) fn to_v1<'a>(arena: &'a Arena, v2: Value<'a>) -> Value<'a> {
     let metrics = items(v2, &["spec", "metrics"]);
     let measured = items(v2, &["status", "currentMetrics"]);
@@ -136,24 +136,24 @@ pub(super) fn to_v1<'a>(arena: &'a Arena, v2: Value<'a>) -> Value<'a> {
         .with(arena, &["status", "currentCPUUtilizationPercentage"], current)
 }
 
-/// A metric of the CPU.
+/// A CPU metric.
 fn cpu<'a>(arena: &'a Arena, amount: (&'a str, Value<'a>)) -> Value<'a> {
     let resource = map(arena, [("name", Value::String("cpu")), amount]);
     map(arena, [("resource", resource), ("type", Value::String("Resource"))])
 }
 
-/// The utilization that a metric of the CPU has as its `target`, or at present.
+/// The target or current utilization of a CPU metric.
 fn cpu_utilization<'a>(metric: Value<'a>, of: &str) -> Option<Value<'a>> {
     let is_cpu = text(metric, &["type"]) == "Resource" && text(metric, &["resource", "name"]) == "cpu";
     metric.at(&["resource", of, "averageUtilization"]).filter(|_| is_cpu)
 }
 
-/// An autoscaler of version 2, in which the annotations of version 1 mean nothing and are dropped.
+/// A v2 autoscaler without the annotations of v1, which have no meaning there.
 pub(crate) fn without_annotations<'a>(arena: &'a Arena, autoscaler: Value<'a>) -> Value<'a> {
     with_annotations(arena, autoscaler, [])
 }
 
-/// The autoscaler with just these of the annotations that version 1 has.
+/// The autoscaler with these annotations of v1 only.
 fn with_annotations<'a>(
     arena: &'a Arena,
     autoscaler: Value<'a>,
@@ -172,7 +172,7 @@ fn with_annotations<'a>(
     autoscaler.with(arena, &PATH, (!all.is_empty()).then_some(Value::Map(all)))
 }
 
-/// What an annotation says of the field at a path of version 2. As the server, it passes over what it can't read.
+/// The value in an annotation for a field of v2. As on the server, an unreadable one is ignored.
 fn read<'a>(
     arena: &'a Arena,
     annotation: &'a str,
@@ -186,7 +186,7 @@ fn read<'a>(
     decoder.decode(TYPES.of_kind(&Pair::Autoscaler.stored())?, alone).ok()?.object.at(path)
 }
 
-/// A behavior whose fields begin with small letters, as in the API.
+/// A behavior with the API's names instead of Go's.
 fn in_api_names<'a>(arena: &'a Arena, value: Value<'a>) -> Value<'a> {
     match value {
         Value::Map(members) => map(

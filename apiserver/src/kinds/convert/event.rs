@@ -1,10 +1,10 @@
-//! Events: the same object in both groups, with other names for some fields.
+//! Events: both groups have the same object, with different names of some fields.
 
 use baton_merge::{Arena, value::Value};
 
 use super::super::edit::{fill, map, text};
 
-/// The names that the two groups have for a field: the core group's and that of `events.k8s.io`.
+/// The names of fields in the core group and in `events.k8s.io`.
 const NAMES: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
     ("firstTimestamp", "deprecatedFirstTimestamp"),
@@ -15,17 +15,15 @@ const NAMES: [(&str, &str); 7] = [
     ("source", "deprecatedSource"),
 ];
 
-/// What the core group writes also where it is empty, by its own names.
+/// Fields that the core group writes even if they are empty, by its names.
 const ALWAYS_IN_CORE: [&str; 2] = ["reportingComponent", "reportingInstance"];
 
-/// An event of `events.k8s.io` as one of the core group.
 pub(super) fn to_core<'a>(arena: &'a Arena, event: Value<'a>) -> Value<'a> {
     let event =
         renamed(arena, event, |name| NAMES.iter().find(|(_, new)| *new == name).map(|(core, _)| *core));
     ALWAYS_IN_CORE.iter().fold(event, |event, name| fill(arena, event, &[name], Value::String("")))
 }
 
-/// An event of the core group as one of `events.k8s.io`.
 pub(super) fn from_core<'a>(arena: &'a Arena, event: Value<'a>) -> Value<'a> {
     let is_empty = |name: &&&str| text(event, &[name]).is_empty();
     let event =

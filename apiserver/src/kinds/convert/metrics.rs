@@ -1,4 +1,4 @@
-//! What an autoscaler measures, as version 1 has it: as the JSON text of annotations.
+//! Metrics of an autoscaler in v1: JSON in annotations.
 
 use baton_merge::{Arena, value::Value};
 
@@ -8,16 +8,16 @@ use crate::field::escaped;
 /// The sources of metrics, in the order of the Go type's fields.
 type Sources = [(&'static str, &'static [Field]); 5];
 
-/// A field of a source: its name in version 1, where version 2 has it, and what it holds.
+/// A field of a source: its name in v1, its path in v2, and its type.
 type Field = (&'static str, &'static [&'static str], Holds);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
-    /// A plain value that may be absent.
+    /// A plain optional value.
     Plain,
-    /// A quantity that version 1 always has, as zero if need be.
+    /// A quantity, which v1 writes even if it is zero.
     Amount,
-    /// The object that is measured.
+    /// The measured object.
     Reference,
     Selector,
 }
@@ -27,7 +27,7 @@ const DESCRIBED: &[&str] = &["describedObject"];
 const METRIC_NAME: &[&str] = &["metric", "name"];
 const METRIC_SELECTOR: &[&str] = &["metric", "selector"];
 
-/// What is to be reached.
+/// Targets.
 const TARGETS: Sources = [
     (
         "object",
@@ -75,7 +75,7 @@ const TARGETS: Sources = [
     ),
 ];
 
-/// What was measured.
+/// Current values.
 const MEASURED: Sources = [
     (
         "object",
@@ -123,7 +123,7 @@ const MEASURED: Sources = [
     ),
 ];
 
-/// Metrics of version 2 as a text of version 1: the targets, or what was measured.
+/// Metrics of v2 as the JSON of v1: targets or current values.
 pub(super) fn to_text<'v>(metrics: impl Iterator<Item = &'v Value<'v>>, is_target: bool) -> String {
     let sources = if is_target { &TARGETS } else { &MEASURED };
     let items: Vec<_> = metrics.map(|metric| object_text(metric, sources)).collect();
@@ -149,7 +149,7 @@ fn object_text(metric: &Value<'_>, sources: &Sources) -> String {
     members_text(kind.into_iter().chain(present))
 }
 
-/// Some members of an object as Go writes them: in this order.
+/// These members of an object, as JSON in this order.
 pub(super) fn in_order(object: Value<'_>, names: &[&'static str]) -> String {
     members_text(names.iter().filter_map(|name| Some((*name, plain(object.get(name)?)))))
 }
@@ -165,7 +165,7 @@ fn plain(value: Value<'_>) -> String {
     escaped(&text)
 }
 
-/// Metrics of version 1 as version 2 has them: targets, or what was measured. None where these aren't metrics.
+/// Metrics of v1 in v2: targets or current values. None if they aren't metrics.
 pub(super) fn to_v2<'a>(arena: &'a Arena, metrics: Value<'a>, is_target: bool) -> Option<Value<'a>> {
     let sources = if is_target { &TARGETS } else { &MEASURED };
     let of_metric = |metric: &Value<'a>| {
@@ -202,7 +202,7 @@ fn source_to_v2<'a>(
     }
     let kind = match name {
         "object" if given("averageValue").is_some() => {
-            // Version 1 can't leave the value out, and writes zero instead.
+            // Version 1 writes an absent value as zero.
             if is_zero(out.at(&["target", "value"])) {
                 out = out.with(arena, &["target", "value"], None);
             }

@@ -1,6 +1,6 @@
-//! Built-in kinds that are served in more than one version: in which one their objects are stored, and how these look in another.
+//! Built-in kinds with several versions: their stored version and its conversions.
 //!
-//! The store has one version of each object. What a request brings becomes that first, and a response is made from it.
+//! Each object is stored in one version. Requests are converted to it, and responses from it.
 
 mod autoscaler;
 mod event;
@@ -12,17 +12,17 @@ use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 
 pub(super) use self::autoscaler::without_annotations;
 
-/// A kind in two versions.
+/// A kind with two versions.
 #[derive(Clone, Copy)]
 enum Pair {
-    /// Events of `events.k8s.io`, which are stored as those of the core group.
+    /// Events of `events.k8s.io`, stored in the core group.
     Event,
-    /// Autoscalers of version 1, which are stored in version 2.
+    /// Autoscalers of v1, stored as v2.
     Autoscaler,
 }
 
 impl Pair {
-    /// The pair whose other version this is; none for a version that is stored as it is.
+    /// The pair with this other version; none for a stored version.
     fn of(gvk: &GroupVersionKind) -> Option<Self> {
         match (gvk.group.as_str(), gvk.version.as_str(), gvk.kind.as_str()) {
             ("events.k8s.io", "v1", "Event") => Some(Self::Event),
@@ -39,12 +39,12 @@ impl Pair {
     }
 }
 
-/// The version in which the objects of a version are stored.
+/// The stored version of a kind.
 pub(crate) fn stored_as(gvk: &GroupVersionKind) -> GroupVersionKind {
     Pair::of(gvk).map_or_else(|| gvk.clone(), Pair::stored)
 }
 
-/// An object of a version as it is stored, but for the defaults of the stored version.
+/// Converts to the stored version, without its defaults.
 pub(crate) fn to_stored<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Value<'a>) -> Value<'a> {
     let Some(pair) = Pair::of(gvk) else { return object };
     let converted = match pair {
@@ -54,7 +54,7 @@ pub(crate) fn to_stored<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Va
     of_version(arena, converted, &pair.stored())
 }
 
-/// A stored object in the version that is asked for.
+/// Converts from the stored version.
 pub(crate) fn from_stored<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Value<'a>) -> Value<'a> {
     let Some(pair) = Pair::of(gvk) else { return object };
     let converted = match pair {

@@ -1,4 +1,4 @@
-//! The expected values are the responses of a server of Kubernetes 1.36.
+//! Conversions, compared with responses of Kubernetes 1.36.
 
 use serde_json::{Value as Json, json};
 
@@ -22,7 +22,7 @@ fn shown(gvk: &GroupVersionKind, object: &Json) -> Json {
     from_stored(&arena, gvk, Value::from_json(&arena, object).unwrap()).to_json()
 }
 
-/// An autoscaler of version 1 with a status, and with these annotations.
+/// An autoscaler of v1 with a status and these annotations.
 fn v1(annotations: &Json, spec: &Json, status: &Json) -> Json {
     let mut object = json!({
         "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
@@ -51,7 +51,7 @@ fn no_status() -> Json {
     json!({"currentMetrics": null, "desiredReplicas": 0})
 }
 
-/// A text whose parts stand on lines of their own.
+/// A text of these lines.
 fn text_of(parts: &[&str]) -> String {
     parts.concat()
 }

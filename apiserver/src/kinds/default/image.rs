@@ -1,11 +1,11 @@
-//! When the image of a container is pulled, which depends on its name.
+//! The default pull policy of a container, which depends on its image.
 
-/// The policy for an image: always for the latest one, else once.
+/// The policy for an image: `Always` for the tag `latest`, otherwise `IfNotPresent`.
 pub(super) fn pull_policy(image: &str) -> &'static str {
     if is_latest(image) { "Always" } else { "IfNotPresent" }
 }
 
-/// Whether a name is that of the latest image. A name that isn't one of an image isn't.
+/// Whether an image has the tag `latest`, also by default. Invalid names don't.
 fn is_latest(image: &str) -> bool {
     let (rest, digest) = match image.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest)),
@@ -36,7 +36,7 @@ fn is_name(name: &str) -> bool {
     !is_id && name.len() <= LENGTH && path.split('/').all(is_path_part)
 }
 
-/// Whether it is the host of a registry, with its port.
+/// Whether it is the host of a registry, with an optional port.
 fn is_host(text: &str) -> bool {
     let (host, port) = text.rsplit_once(':').unwrap_or((text, "0"));
     let is_part = |part: &str| {
@@ -49,7 +49,7 @@ fn is_host(text: &str) -> bool {
     is_number && host.split('.').all(is_part)
 }
 
-/// Whether it is a part of the path: lower case letters and digits, with separators between.
+/// Whether it is a component of the path: lower-case letters and digits, with separators between.
 fn is_path_part(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let separators = text.split(|char: char| char.is_ascii_lowercase() || char.is_ascii_digit());

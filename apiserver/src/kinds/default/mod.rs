@@ -1,4 +1,4 @@
-//! The defaults that depend on other fields, and what the server's conversion between versions adds.
+//! Conditional defaults, and fields that conversions between versions add.
 
 mod image;
 mod pod;
@@ -20,11 +20,10 @@ use super::{
     nodes,
 };
 
-/// The annotation that counts how often the template of a daemon set changed.
+/// The annotation with the generation of a daemon set's template.
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// The fields, by the names of their types in the OpenAPI document, whose learnt default must not be applied: whether it
-/// applies depends on other fields, and [`default`] decides.
+/// Fields, by the names of their OpenAPI types, whose recorded default depends on other fields: [`default`] sets them.
 pub(crate) const CONDITIONAL: &[(&str, &str)] = &[
     ("io.k8s.api.apps.v1.DaemonSetUpdateStrategy", "rollingUpdate"),
     ("io.k8s.api.apps.v1.DeploymentStrategy", "rollingUpdate"),
@@ -37,7 +36,7 @@ pub(crate) const CONDITIONAL: &[(&str, &str)] = &[
     ("io.k8s.api.apps.v1.StatefulSetUpdateStrategy", "type"),
     ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleDown"),
     ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleUp"),
-    // The server fills in an empty map here, which it doesn't write.
+    // The server's default is an empty map, which it doesn't write.
     ("io.k8s.api.core.v1.ConfigMap", "data"),
     ("io.k8s.api.core.v1.Container", "imagePullPolicy"),
     ("io.k8s.api.core.v1.EphemeralContainer", "imagePullPolicy"),
@@ -49,7 +48,7 @@ pub(crate) const CONDITIONAL: &[(&str, &str)] = &[
 
 const ROLLING: Value<'static> = Value::String("RollingUpdate");
 
-/// Where the spec of a pod is in a kind's objects.
+/// The path of the pod spec in a kind's objects.
 pub(super) fn pod_spec_path(gvk: &GroupVersionKind) -> Option<&'static [&'static str]> {
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         ("", "Pod") => Some(&["spec"]),
@@ -62,7 +61,7 @@ pub(super) fn pod_spec_path(gvk: &GroupVersionKind) -> Option<&'static [&'static
     }
 }
 
-/// An object with the defaults that depend on other fields. It has the others already.
+/// Sets the conditional defaults of an object that has all plain ones.
 pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Value<'a>) -> Value<'a> {
     let object = match pod_spec_path(gvk) {
         Some(path) => change(arena, object, path, |spec| default_spec(arena, spec)),
@@ -102,7 +101,7 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
                 "updateStrategy",
                 &[("maxUnavailable", Value::Int(1)), ("maxSurge", Value::Int(0))],
             );
-            // What else updates it has no use for these, but always has both.
+            // Other strategies don't use these parameters, but always have both.
             let object = change(arena, object, &["spec", "updateStrategy", "rollingUpdate"], |rolling| {
                 let zero = |rolling, name| fill(arena, rolling, &[name], Value::Int(0));
                 ["maxUnavailable", "maxSurge"].into_iter().fold(rolling, zero)
@@ -127,7 +126,7 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
     }
 }
 
-/// Why the server can't read an object, although its type fits: what only the conversion to its own types reads.
+/// The error of an object that fits its type, but that the server's conversion can't read.
 pub(crate) fn unreadable(gvk: &GroupVersionKind, object: Value<'_>) -> Option<String> {
     if gvk.kind != "DaemonSet" {
         return None;
@@ -143,7 +142,7 @@ pub(crate) fn unreadable(gvk: &GroupVersionKind, object: Value<'_>) -> Option<St
     Some(format!("strconv.ParseInt: parsing {generation:?}: {why}"))
 }
 
-/// The parameters of a rolling update, where that is what a strategy does.
+/// The default parameters of a rolling update, if the strategy is one.
 fn default_strategy<'a>(
     arena: &'a Arena,
     object: Value<'a>,
@@ -159,7 +158,7 @@ fn default_strategy<'a>(
     })
 }
 
-/// How a stateful set is updated. Where it says that this is a rolling update, and no more, that is left as it is.
+/// The default update strategy of a stateful set. An explicit one without parameters is kept.
 fn default_update_strategy<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     const STRATEGY: [&str; 2] = ["spec", "updateStrategy"];
 
@@ -175,7 +174,7 @@ fn default_update_strategy<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a>
     })
 }
 
-/// An object that has the labels of its template where it has none, and selects by them.
+/// Sets the object's labels and selector to its template's labels, where they are absent.
 fn labelled_like_template<'a>(arena: &'a Arena, object: Value<'a>, selector: Option<&[&str]>) -> Value<'a> {
     const LABELS: [&str; 2] = ["metadata", "labels"];
 
@@ -186,7 +185,7 @@ fn labelled_like_template<'a>(arena: &'a Arena, object: Value<'a>, selector: Opt
     })
 }
 
-/// A secret whose plain texts are among its data.
+/// A secret with its `stringData` merged into `data`.
 fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
     let texts = members(secret, &["stringData"]);
     let encoded = texts.iter().filter_map(|(key, value)| {
@@ -201,7 +200,7 @@ fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
     secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
 }
 
-/// A claim in a template, which says what it is as objects do.
+/// A claim template with `apiVersion` and `kind`.
 fn claim_of_template<'a>(arena: &'a Arena, claim: Value<'a>) -> Value<'a> {
     let claim = fill(arena, claim, &["apiVersion"], Value::String("v1"));
     fill(arena, claim, &["kind"], Value::String("PersistentVolumeClaim"))

@@ -1,4 +1,4 @@
-//! The defaults of pods and of the specs of pods in other kinds.
+//! Defaults of pods and pod templates.
 
 use baton_merge::{Arena, value::Value};
 
@@ -8,10 +8,10 @@ use crate::kinds::{
     pod::has_source,
 };
 
-/// The containers that a pod has from its beginning.
+/// The containers of a new pod.
 const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
-/// The spec of a pod, wherever it is.
+/// The defaults of a pod spec.
 pub(super) fn default_spec<'a>(arena: &'a Arena, spec: Value<'a>) -> Value<'a> {
     let mut spec = spec;
     for containers in CONTAINERS.iter().chain(&["ephemeralContainers"]) {
@@ -25,7 +25,7 @@ pub(super) fn default_spec<'a>(arena: &'a Arena, spec: Value<'a>) -> Value<'a> {
         });
     }
     spec = change_each(arena, spec, &["volumes"], |volume| default_volume(arena, volume));
-    // The account has two names, of which one is an old one.
+    // `serviceAccount` is the deprecated name of `serviceAccountName`.
     match (spec.get("serviceAccountName"), spec.get("serviceAccount")) {
         (Some(name), _) => spec.with(arena, &["serviceAccount"], Some(name)),
         (None, Some(name)) => spec.with(arena, &["serviceAccountName"], Some(name)),
@@ -44,7 +44,7 @@ fn default_volume<'a>(arena: &'a Arena, volume: Value<'a>) -> Value<'a> {
     fill(arena, volume, &["image", "pullPolicy"], Value::String(policy))
 }
 
-/// A pod, and not the template of one.
+/// The defaults of a pod, not of a template.
 pub(super) fn default_pod<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     let mut pod = fill(arena, pod, &["spec", "enableServiceLinks"], Value::Bool(true));
     let on_host_network = flag(pod, &["spec", "hostNetwork"]);
@@ -61,7 +61,7 @@ pub(super) fn default_pod<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     with_addresses(arena, pod)
 }
 
-/// A pod whose first address is its only one of old: where they differ, the old one counts.
+/// Syncs `podIP` and `podIPs`: where they differ, `podIP` wins.
 fn with_addresses<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     let first = items(pod, &["status", "podIPs"]).first().and_then(|address| address.get("ip"));
     match (pod.at(&["status", "podIP"]), first) {
@@ -74,7 +74,7 @@ fn with_addresses<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     }
 }
 
-/// A container asks for what it may use, where it doesn't say what it asks for.
+/// Requests default to limits.
 fn with_requests<'a>(arena: &'a Arena, container: Value<'a>) -> Value<'a> {
     members(container, &["resources", "limits"]).iter().fold(container, |container, (name, limit)| {
         fill(arena, container, &["resources", "requests", name], *limit)

@@ -5,7 +5,7 @@ use baton_merge::{Arena, server::without_unused_affinity, value::Value};
 use crate::kinds::edit::{change_each, fill, text};
 use crate::kinds::{cursor::Cursor, service};
 
-/// How long a client stays with one pod.
+/// The default timeout of session affinity.
 const AFFINITY_SECONDS: i64 = 10800;
 
 pub(super) fn default_service<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {

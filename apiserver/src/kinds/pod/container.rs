@@ -1,4 +1,4 @@
-//! The rules for containers: their names, images, ports and mounts.
+//! Validation of containers: names, images, ports and mounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 pub(super) const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
-/// The fields that an ephemeral container may not have.
+/// Fields that ephemeral containers may not have.
 const FORBIDDEN_FOR_EPHEMERAL: [&str; 9] = [
     "ports",
     "resources",
@@ -26,17 +26,16 @@ const FORBIDDEN_FOR_EPHEMERAL: [&str; 9] = [
     "lifecycle",
 ];
 
-/// What the rules for a container know of the pod.
+/// The pod's parts that the rules of containers need.
 pub(super) struct Context<'a, 'c> {
     pub(super) scope: &'c Scope<'a>,
-    /// The volumes that nothing is wrong with, by their names.
+    /// The valid volumes, by name.
     pub(super) volumes: &'c BTreeMap<&'a str, Cursor<'a>>,
     /// The names of the pod's resource claims.
     pub(super) claims: &'c BTreeSet<&'a str>,
 }
 
 impl<'a> Context<'a, '_> {
-    /// The rules for the containers that make up the pod.
     pub(super) fn check_containers(&self, errors: &mut Errors) {
         let containers = self.scope.spec.child("containers");
         if containers.len() == 0 {
@@ -56,7 +55,6 @@ impl<'a> Context<'a, '_> {
         check_host_ports(containers.items(), errors);
     }
 
-    /// The rules for the containers that run first.
     pub(super) fn check_init_containers(&self, errors: &mut Errors) {
         let spec = &self.scope.spec;
         let mut names: BTreeSet<_> =
@@ -69,7 +67,7 @@ impl<'a> Context<'a, '_> {
             if !name.text().is_empty() && !names.insert(name.text()) {
                 errors.push(name.duplicate());
             }
-            // The server counts the one container as the first of the list here.
+            // The server's path is that of the first item.
             let as_first = container.shown_at(containers.path.index(0));
             check_host_ports(std::iter::once(as_first), errors);
             let is_sidecar = container.text_of("restartPolicy") == "Always";
@@ -94,7 +92,6 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// The rules for the containers that are added to debug a running pod.
     pub(super) fn check_ephemeral_containers(&self, errors: &mut Errors) {
         const FORBIDDEN: &str = "cannot be set for an Ephemeral Container";
 
@@ -164,7 +161,7 @@ impl<'a> Context<'a, '_> {
     }
 }
 
-/// The name of an image may not be framed by spaces.
+/// An image has no spaces around its name.
 pub(super) fn check_image_spaces(image: &Cursor<'_>, errors: &mut Errors) {
     if image.text().trim() != image.text() {
         errors.push(image.invalid_text("must not have leading or trailing whitespace"));
@@ -195,7 +192,6 @@ fn check_ports(ports: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The number of a port.
 pub(super) fn check_port_number(port: &Cursor<'_>, errors: &mut Errors) {
     if let Some(problem) = format::port_number(port.int()) {
         errors.push(port.invalid_int(problem));

@@ -1,4 +1,4 @@
-//! The rules for environment variables and for the references that their values come from.
+//! Validation of environment variables and their sources.
 
 use crate::field::FieldError;
 use crate::kinds::{
@@ -9,7 +9,7 @@ use crate::kinds::{
 
 use super::{check_name, volume::check_no_backsteps};
 
-/// The fields of a pod that an environment variable can show.
+/// The pod fields that an environment variable can refer to.
 const ENV_FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -22,11 +22,11 @@ const ENV_FIELDS: [&str; 9] = [
     "status.podIPs",
 ];
 
-/// The fields of a pod that a file can show.
+/// The pod fields that a file can refer to.
 pub(super) const FILE_FIELDS: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 
-/// The fields of a pod that there are names of.
+/// All pod fields with a name.
 const KNOWN_FIELDS: [&str; 14] = [
     "metadata.annotations",
     "metadata.labels",
@@ -57,7 +57,7 @@ const CPU_DIVISORS: [&str; 2] = ["1m", "1"];
 const BYTE_DIVISORS: [&str; 13] =
     ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-/// The rules for a container's environment variables.
+/// Validates a container's environment variables.
 pub(super) fn check_env(env: &Cursor<'_>, errors: &mut Errors) {
     for variable in env.items() {
         variable.child("name").check_required(errors, format::env_name);
@@ -143,7 +143,7 @@ pub(super) fn check_field_reference(reference: &Cursor<'_>, allowed: &[&str], er
     }
 }
 
-/// A reference to a resource of a container. A file has to name the container.
+/// A reference to a resource of a container. In a file it names the container.
 pub(super) fn check_resource_reference(reference: &Cursor<'_>, in_file: bool, errors: &mut Errors) {
     let (container, resource) = (reference.child("containerName"), reference.child("resource"));
     let is_huge_pages =
@@ -174,7 +174,6 @@ pub(super) fn check_resource_reference(reference: &Cursor<'_>, in_file: bool, er
     }
 }
 
-/// The rules for what a container takes all its environment variables from.
 pub(super) fn check_env_from(env_from: &Cursor<'_>, errors: &mut Errors) {
     for source in env_from.items() {
         let prefix = source.child("prefix");

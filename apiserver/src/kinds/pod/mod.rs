@@ -1,4 +1,4 @@
-//! The rules for pods and for the templates of pods in other kinds.
+//! Validation of pods and for the templates of pods in other kinds.
 
 mod container;
 mod env;
@@ -31,12 +31,11 @@ use super::{
     metadata::{check_annotations, check_labels},
 };
 
-/// What the rules for a pod know of what it is in.
+/// The context of a pod's rules.
 #[derive(Clone)]
 struct Scope<'a> {
-    /// The spec of the pod.
     spec: Cursor<'a>,
-    /// Whether it is a pod, and not the template of one.
+    /// Whether it is a pod instead of a template.
     is_pod: bool,
 }
 
@@ -45,13 +44,13 @@ impl<'a> Scope<'a> {
         containers(&self.spec).into_iter()
     }
 
-    /// Whether the pod shares the users of its node.
+    /// Whether the pod is in the node's user namespace.
     fn shares_host_users(&self) -> bool {
         self.spec.get("hostUsers").is_none() || self.spec.flag_of("hostUsers")
     }
 }
 
-/// All containers of a pod, given its spec, in the order in which the server goes through them.
+/// All containers of a pod spec, in the server's order.
 pub(super) fn containers<'a>(spec: &Cursor<'a>) -> Vec<Cursor<'a>> {
     ["initContainers", "containers", "ephemeralContainers"]
         .into_iter()
@@ -59,7 +58,7 @@ pub(super) fn containers<'a>(spec: &Cursor<'a>) -> Vec<Cursor<'a>> {
         .collect()
 }
 
-/// The rules for a template of pods.
+/// Validates a template of pods.
 pub(super) fn check_template(template: &Cursor<'_>, errors: &mut Errors) {
     let metadata = template.child("metadata");
     check_template_metadata(template, errors);
@@ -72,7 +71,7 @@ pub(super) fn check_template(template: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the labels and annotations of a template, which the server shows as if they were its own fields.
+/// Validates labels and annotations of a template, with the server's paths, which lack `metadata`.
 pub(super) fn check_template_metadata(template: &Cursor<'_>, errors: &mut Errors) {
     let metadata = template.child("metadata");
     let annotations = metadata.child("annotations").shown_at(template.path.child("annotations"));
@@ -81,7 +80,7 @@ pub(super) fn check_template_metadata(template: &Cursor<'_>, errors: &mut Errors
     check_pod_annotations(&annotations, &template.child("spec"), errors);
 }
 
-/// The rules for a pod that is created, apart from its metadata.
+/// Validates a new pod, except for its metadata.
 pub(super) fn check_new_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     check_pod(pod, errors);
     let spec = pod.child("spec");
@@ -97,7 +96,7 @@ pub(super) fn check_new_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     security::check_annotations_match(&scope, &pod.at(&["metadata", "annotations"]), errors);
 }
 
-/// The rules for a pod by itself, apart from its metadata.
+/// Validates a pod, except for its metadata.
 fn check_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     let spec = pod.child("spec");
     let metadata = pod.child("metadata");
@@ -120,7 +119,7 @@ fn check_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for annotations that mean something for a pod.
+/// Validates annotations with a meaning for pods.
 fn check_pod_annotations(annotations: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     let value = |key: &str| Cursor { value: annotations.get(key), path: annotations.path.key(key) };
     let mirror = value("kubernetes.io/config.mirror");
@@ -137,7 +136,7 @@ fn check_pod_annotations(annotations: &Cursor<'_>, spec: &Cursor<'_>, errors: &m
     security::check_profile_annotations(annotations, spec, errors);
 }
 
-/// The name of something in a pod: it has to be there, and to be a DNS label.
+/// Requires a name that is a DNS label.
 fn check_name(name: &Cursor<'_>, errors: &mut Errors) {
     name.check_required(errors, format::dns_label);
 }

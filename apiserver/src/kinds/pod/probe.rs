@@ -1,4 +1,4 @@
-//! The rules for probes and for what runs when a container starts and stops.
+//! Validation of probes and lifecycle hooks.
 
 use baton_merge::value::Value;
 
@@ -8,10 +8,10 @@ use crate::kinds::{
     format,
 };
 
-/// The ways to probe, and to run something, in the order in which the server checks them.
+/// The handlers of probes and hooks, in the server's order.
 const HANDLERS: [&str; 5] = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 
-/// The signals that stop a container, in the server's order.
+/// The stop signals, in the server's order.
 const SIGNALS: [&str; 65] = [
     "SIGABRT",
     "SIGALRM",
@@ -80,7 +80,6 @@ const SIGNALS: [&str; 65] = [
     "SIGXFSZ",
 ];
 
-/// The rules for one of a container's probes.
 pub(super) fn check_probe(probe: &Cursor<'_>, name: &str, spec: &Cursor<'_>, errors: &mut Errors) {
     if !probe.is_set() {
         return;
@@ -104,7 +103,6 @@ pub(super) fn check_probe(probe: &Cursor<'_>, name: &str, spec: &Cursor<'_>, err
     }
 }
 
-/// The rules for what runs when a container starts and stops.
 pub(super) fn check_lifecycle(lifecycle: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     for handler in ["postStart", "preStop"].map(|name| lifecycle.child(name)) {
         if handler.is_set() {
@@ -168,7 +166,7 @@ fn check_handler(parent: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
         .extend(others.iter().map(|(_, other)| other.forbidden("may not specify more than 1 handler type")));
 }
 
-/// A port, by its number or its name.
+/// A port number or name.
 pub(in crate::kinds) fn check_port(port: &Cursor<'_>, errors: &mut Errors) {
     if port.value.is_some_and(|value| value.as_str().is_some()) {
         port.check(errors, format::port_name);

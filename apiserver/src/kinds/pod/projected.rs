@@ -1,4 +1,4 @@
-//! The rules for volumes that are put together from several sources.
+//! Validation of projected volumes.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::kinds::{
     selector,
 };
 
-/// The shortest and the longest time that a token may be valid for.
+/// The shortest and the longest lifetime of a token.
 const TOKEN_SECONDS: (i64, i64) = (10 * 60, 1 << 32);
 
-/// The rules for the sources of a volume. Certificates of pods aren't here.
+/// Validates the sources of a projected volume, except for pod certificates.
 pub(super) fn check(volume: &Cursor<'_>, errors: &mut Errors) {
     let mut paths = BTreeSet::new();
     for source in volume.child("sources").items() {

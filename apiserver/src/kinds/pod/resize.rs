@@ -1,4 +1,4 @@
-//! What may change in the resources of a pod that runs.
+//! Validation of in-place resizes.
 
 use baton_merge::{
     Arena,
@@ -16,7 +16,7 @@ use crate::{
 
 const MUTABLE: &str = "only cpu and memory resources are mutable";
 
-/// The rules for a write of a pod's resources, apart from its metadata by itself.
+/// Validates an update of a pod's resources, except for its metadata.
 pub(in crate::kinds) fn check_resize(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     check_pod(new, errors);
     if old.at(&["metadata", "annotations"]).has(MIRROR) {
@@ -51,14 +51,14 @@ pub(in crate::kinds) fn check_resize(new: &Cursor<'_>, old: &Cursor<'_>, errors:
     }
 }
 
-/// Whether the node that a pod runs on says what its containers have.
+/// Whether the pod's node reports the resources of containers.
 fn is_supported(pod: &Cursor<'_>) -> bool {
     let statuses = pod.at(&["status", "containerStatuses"]);
     let running = statuses.items().find(|container| container.child("state").has("running"));
     running.is_none_or(|container| container.has("resources"))
 }
 
-/// Whether the containers are the same ones.
+/// Whether the containers are the same.
 fn check_order(spec: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) -> bool {
     let before = errors.len();
     for name in ["containers", "initContainers"] {
@@ -78,7 +78,7 @@ fn check_order(spec: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) -> bool
     errors.len() == before
 }
 
-/// A container with as much processor time and memory as it had, and its policy.
+/// A container with the CPU, the memory and the resize policy of another one.
 fn with_amounts_of<'a>(arena: &'a Arena, container: &Cursor<'a>, before: &Cursor<'a>) -> Option<Value<'a>> {
     let (container, before) = (container.value?, before.value?);
     let mut munged = container.with(arena, &["resizePolicy"], before.get("resizePolicy"));

@@ -1,4 +1,4 @@
-//! The rules for the resources that containers and pods ask for.
+//! Validation of resource requirements.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::kinds::{
     quota::{is_integer_resource, is_standard_resource},
 };
 
-/// The resources that a pod as a whole can ask for, besides huge pages.
+/// The pod-level resources, besides huge pages.
 const POD_RESOURCES: [&str; 2] = ["cpu", "memory"];
 
-/// Whether it is one of Kubernetes' own resources.
+/// Whether it is a resource of Kubernetes itself.
 pub(in crate::kinds) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
@@ -24,12 +24,12 @@ fn is_huge_pages(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-/// Whether containers may ask for less of a resource than they may use.
+/// Whether requests may be less than limits.
 pub(in crate::kinds) fn is_overcommit_allowed(name: &str) -> bool {
     is_native(name) && !is_huge_pages(name)
 }
 
-/// The name of any resource.
+/// Validates the name of any resource.
 pub(in crate::kinds) fn check_resource_name(name: &str, place: &Cursor<'_>, errors: &mut Errors) {
     let problems = format::qualified_name(name);
     if problems.is_empty() && !name.contains('/') && !is_standard_resource(name) {
@@ -39,7 +39,7 @@ pub(in crate::kinds) fn check_resource_name(name: &str, place: &Cursor<'_>, erro
     errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&place.path, name, problem)));
 }
 
-/// The name of a resource that containers have.
+/// Validates the name of a container's resource.
 pub(in crate::kinds) fn check_resource_list_name(name: &str, place: &Cursor<'_>, errors: &mut Errors) {
     check_resource_name(name, place, errors);
     let detail = if name.contains('/') {
@@ -61,7 +61,7 @@ fn check_pod_resource_name(name: &str, place: &Cursor<'_>, errors: &mut Errors) 
     }
 }
 
-/// The amount of a resource: not negative, and whole where it counts things.
+/// Validates a quantity: not negative, and an integer where the resource is counted.
 pub(in crate::kinds) fn check_amount(name: &str, amount: &Cursor<'_>, errors: &mut Errors) {
     amount.check_non_negative_quantity(errors);
     if is_integer_resource(name) && !amount.quantity().is_whole() {
@@ -69,12 +69,11 @@ pub(in crate::kinds) fn check_amount(name: &str, amount: &Cursor<'_>, errors: &m
     }
 }
 
-/// The rules for the resources of a container.
 pub(super) fn check_container(resources: &Cursor<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     check(resources, &resources.child("limits"), check_resource_list_name, claims, errors);
 }
 
-/// The rules for what a pod needs besides its containers: they are those for limits.
+/// The overhead of a pod follows the rules of limits.
 pub(super) fn check_overhead(overhead: &Cursor<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     let limits = overhead.shown_at(overhead.path.child("limits"));
     let nothing = Cursor { value: None, path: overhead.path.clone() };
@@ -174,7 +173,6 @@ fn check_claims(claims: &Cursor<'_>, of_pod: &BTreeSet<&str>, errors: &mut Error
     }
 }
 
-/// The rules for what happens to a container when its resources change.
 pub(super) fn check_resize_policy(policies: &Cursor<'_>, restart_policy: &str, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for policy in policies.items() {
@@ -192,7 +190,7 @@ pub(super) fn check_resize_policy(policies: &Cursor<'_>, restart_policy: &str, e
     }
 }
 
-/// The rules for the resources of a pod as a whole, which its containers have to fit in.
+/// Validates pod-level resources, which must cover the containers.
 pub(super) fn check_pod_level(spec: &Cursor<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     let resources = spec.child("resources");
     if !resources.is_set() {

@@ -1,4 +1,4 @@
-//! The rules for where a pod may run: affinity, tolerations, spread.
+//! Validation of scheduling constraints: affinity, tolerations, spread.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,10 @@ use crate::kinds::{
 
 const WEIGHT: &str = "must be in the range 1-100";
 
-/// The policy of whether a pod makes room for itself.
 pub(in crate::kinds) fn check_preemption_policy(policy: &Cursor<'_>, errors: &mut Errors) {
     policy.check_choice(errors, &["PreemptLowerPriority", "Never"]);
 }
 
-/// The rules for the nodes and the pods that a pod is drawn to or kept from.
 pub(super) fn check_affinity(affinity: &Cursor<'_>, errors: &mut Errors) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -65,7 +63,7 @@ fn check_pod_term(term: &Cursor<'_>, errors: &mut Errors) {
     check_label_key(&key, key.text(), errors);
 }
 
-/// The keys of labels that complete the selector of an affinity's term or of a spread constraint.
+/// Validates `matchLabelKeys` of an affinity term or a spread constraint.
 fn check_match_label_keys(term: &Cursor<'_>, errors: &mut Errors) {
     let label_selector = term.child("labelSelector");
     let (matching, mismatching) = (term.child("matchLabelKeys"), term.child("mismatchLabelKeys"));
@@ -96,7 +94,6 @@ fn check_match_label_keys(term: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the taints that a pod tolerates.
 pub(super) fn check_tolerations(tolerations: &Cursor<'_>, errors: &mut Errors) {
     for toleration in tolerations.items() {
         let part = |name| toleration.child(name);
@@ -134,7 +131,6 @@ pub(super) fn check_tolerations(tolerations: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for what keeps a pod from being scheduled.
 pub(super) fn check_gates(gates: &Cursor<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for gate in gates.items() {
@@ -146,7 +142,6 @@ pub(super) fn check_gates(gates: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for how pods spread.
 pub(super) fn check_spread(constraints: &Cursor<'_>, errors: &mut Errors) {
     const ACTIONS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
 

@@ -1,4 +1,4 @@
-//! The rules for security contexts.
+//! Validation of security contexts.
 
 use super::Scope;
 use crate::field::FieldError;
@@ -11,13 +11,13 @@ use super::volume::check_descending_path;
 
 const PROFILE_TYPES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
 
-/// The highest id of a user or a group.
+/// The highest user or group ID.
 const MAX_ID: i64 = i32::MAX as i64;
 
-/// The most bytes of the path of a profile.
+/// The longest path of a profile.
 const PROFILE_LENGTH: usize = 4095;
 
-/// The security context of a container as the server shows it.
+/// The security context of a container, as Go prints it.
 const SECURITY_CONTEXT: &[GoField] = &[
     (
         "Capabilities",
@@ -60,7 +60,7 @@ const PROFILE: &[GoField] = &[
     ("LocalhostProfile", "localhostProfile", GoType::Plain("null")),
 ];
 
-/// The rules for the security context of a pod.
+/// Validates the security context of a pod.
 pub(super) fn check_pod(scope: &Scope<'_>, errors: &mut Errors) {
     let spec = &scope.spec;
     let context = spec.child("securityContext");
@@ -118,7 +118,7 @@ fn check_sysctls(spec: &Cursor<'_>, sysctls: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the security context of a container.
+/// Validates the security context of a container.
 pub(super) fn check_container(context: &Cursor<'_>, shares_host_users: bool, errors: &mut Errors) {
     if !context.is_set() {
         return;
@@ -203,12 +203,12 @@ const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const APP_ARMOR_CONTAINER: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Whether the key of an annotation is that of an `AppArmor` profile.
+/// Whether it is the key of an AppArmor annotation.
 pub(super) fn is_app_armor_annotation(key: &str) -> bool {
     key.starts_with(APP_ARMOR_CONTAINER)
 }
 
-/// The rules for the annotations that used to say which profiles a pod has.
+/// Validates deprecated annotations of profiles.
 pub(super) fn check_profile_annotations(annotations: &Cursor<'_>, spec: &Cursor<'_>, errors: &mut Errors) {
     let scope = Scope { spec: spec.clone(), is_pod: true };
     let mut check_seccomp = |key: &str, profile: &Cursor<'_>| {
@@ -243,7 +243,7 @@ pub(super) fn check_profile_annotations(annotations: &Cursor<'_>, spec: &Cursor<
     }
 }
 
-/// Where both annotations and fields say which profile something has, they have to say the same.
+/// Annotations and fields must name the same profile.
 pub(super) fn check_annotations_match(scope: &Scope<'_>, annotations: &Cursor<'_>, errors: &mut Errors) {
     let of_pod = scope.spec.child("securityContext");
     let pod_seccomp = of_pod.child("seccompProfile");
@@ -295,7 +295,7 @@ fn check_profile_matches(
     }
 }
 
-/// What a pod for Linux may not have.
+/// Fields that a Linux pod may not have.
 pub(super) fn check_linux(scope: &Scope<'_>, errors: &mut Errors) {
     let contexts = std::iter::once(scope.spec.child("securityContext"))
         .chain(scope.containers().map(|container| container.child("securityContext")));
@@ -306,7 +306,7 @@ pub(super) fn check_linux(scope: &Scope<'_>, errors: &mut Errors) {
     }
 }
 
-/// What a pod for Windows may not have.
+/// Fields that a Windows pod may not have.
 pub(super) fn check_windows(scope: &Scope<'_>, errors: &mut Errors) {
     const OF_POD: [&str; 15] = [
         "securityContext.appArmorProfile",

@@ -1,4 +1,4 @@
-//! The rules for the spec of a pod, in the server's order.
+//! Validation of pod specs, in the server's order.
 
 use std::collections::BTreeSet;
 
@@ -16,17 +16,17 @@ use crate::kinds::{
 
 pub(super) const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 
-/// A claim of a resource as the server shows it.
+/// A resource claim as Go prints it.
 const CLAIM: &[GoField] = &[
     ("Name", "name", GoType::Plain("\"\"")),
     ("ResourceClaimName", "resourceClaimName", GoType::Plain("null")),
     ("ResourceClaimTemplateName", "resourceClaimTemplateName", GoType::Plain("null")),
 ];
 
-/// The most seconds that fit the field.
+/// The most seconds that the field's type can hold.
 const MAX_SECONDS: i64 = i32::MAX as i64;
 
-/// What is wrong with the spec of a pod. `metadata` is that of the pod, where it is one.
+/// Validates a pod spec. `metadata` is that of the pod, if it isn't a template.
 pub(super) fn check(scope: &Scope<'_>, metadata: Option<&Cursor<'_>>, errors: &mut Errors) {
     let spec = &scope.spec;
     let grace_period = spec.child("terminationGracePeriodSeconds");
@@ -150,7 +150,7 @@ fn check_dns_config(spec: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// Containers of Windows that are processes of their node.
+/// Validates host-process containers of Windows.
 fn check_host_processes(scope: &Scope<'_>, errors: &mut Errors) {
     const HOST_PROCESS: [&str; 3] = ["securityContext", "windowsOptions", "hostProcess"];
 

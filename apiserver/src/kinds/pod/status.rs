@@ -1,4 +1,4 @@
-//! The rules for the status of a pod.
+//! Validation of status of a pod.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::kinds::{
     ip,
 };
 
-/// An address as the server shows it.
+/// An address as Go prints it.
 const ADDRESS: &[GoField] = &[("IP", "ip", GoType::Plain("\"\""))];
 
 const NEGATIVE: &str = "must be a non-negative integer";
 
-/// The rules for the update of a pod's status, apart from its metadata. What nodes alone report about resources and users
-/// isn't checked.
+/// Validates an update of a pod's status, except for its metadata. Resources and users, which only nodes report, aren't
+/// validated.
 pub(in crate::kinds) fn check_status_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     check_annotation_updates(new, old, errors);
     let (status, old_status) = (new.child("status"), old.child("status"));
@@ -83,7 +83,7 @@ fn check_transitions(status: &Cursor<'_>, old_status: &Cursor<'_>, spec: &Cursor
     }
 }
 
-/// Whether a container that ended runs again.
+/// Whether a terminated container runs again.
 fn restarts(container: &Cursor<'_>, spec: &Cursor<'_>, exit_code: i64) -> bool {
     let applies = |rule: &Cursor<'_>| {
         let codes = rule.child("exitCodes");

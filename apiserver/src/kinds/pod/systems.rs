@@ -1,5 +1,5 @@
-//! The rules for the sources of volumes that belong to single storage systems, alike in pods and in persistent volumes but for
-//! where a secret is.
+//! Validation of volume sources of single storage systems, for pods and persistent volumes, which differ in the references
+//! to secrets.
 
 use baton_merge::value::Value;
 
@@ -9,7 +9,7 @@ use crate::kinds::{
     format,
 };
 
-/// The texts that each source has to have, in the order in which the server misses them.
+/// The required strings of each source, in the server's order.
 const REQUIRED: [(&str, &[&str]); 13] = [
     ("gcePersistentDisk", &["pdName"]),
     ("awsElasticBlockStore", &["volumeID"]),
@@ -26,7 +26,7 @@ const REQUIRED: [(&str, &[&str]); 13] = [
     ("azureDisk", &["diskName", "diskURI"]),
 ];
 
-/// Secrets that have to be named, and whose namespace has to be in a persistent volume.
+/// Required secrets, which need a namespace in a persistent volume.
 const SECRETS: [&str; 2] = ["cinder", "storageos"];
 
 const PAIRS: &str = "must be a host:port pair or multiple pairs separated by commas";
@@ -34,7 +34,7 @@ const DISK_URI: &str = "https://{account-name}.blob.core.windows.net/{container-
 const MANAGED_URI: &str =
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}";
 
-/// The rules for the source of this name in a volume, which is a persistent one or one in a pod.
+/// Validates the source with this name in a volume.
 pub(in crate::kinds) fn check_system(name: &str, volume: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     let source = &match name {
         "gcePersistentDisk" => volume.child(name).shown_at(volume.path.child("persistentDisk")),
@@ -152,7 +152,7 @@ fn check_iscsi(source: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     }
 }
 
-/// A name of something in a storage network.
+/// A qualified name in a storage network.
 fn check_qualified(name: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     let text = name.text();
     let is_number =
@@ -172,7 +172,7 @@ fn check_qualified(name: &Cursor<'_>, persistent: bool, errors: &mut Errors) {
     }
 }
 
-/// Such as `iqn.2001-04.com.example:storage`.
+/// A name such as `iqn.2001-04.com.example:storage`.
 fn is_dated_name(text: &str) -> bool {
     let digits = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     let parts = || {

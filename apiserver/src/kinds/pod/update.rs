@@ -1,4 +1,4 @@
-//! What may change in a pod that runs.
+//! Validation of pod updates.
 
 use baton_merge::{
     Arena,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::kinds::cursor::{Cursor, Errors, same};
 
-/// What the server says may change.
+/// The server's message about mutable fields.
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
     `spec.tolerations` (only additions to existing tolerations),\
@@ -18,7 +18,7 @@ const UPDATABLE: &str = "pod updates may not change fields other than `spec.cont
 
 pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// The rules for the update of a pod, apart from its metadata by itself. `check_metadata` is called between.
+/// Validates a pod update, except for its metadata, for which `check_metadata` is called.
 pub(in crate::kinds) fn check_pod_update(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     check_pod(new, errors);
     check_annotation_updates(new, old, errors);
@@ -52,7 +52,7 @@ pub(in crate::kinds) fn check_pod_update(new: &Cursor<'_>, old: &Cursor<'_>, err
     }
 }
 
-/// The new spec with the old values of what may change.
+/// The new spec with the old values of mutable fields.
 fn with_what_may_change<'a>(
     arena: &'a Arena,
     new: Value<'a>,
@@ -86,7 +86,7 @@ fn items<'a>(value: Value<'a>, name: &str) -> Option<&'a [Value<'a>]> {
     value.get(name)?.as_list()
 }
 
-/// While a pod is gated, where it may run can be narrowed.
+/// The scheduling constraints of a gated pod can be narrowed.
 fn with_scheduling_of_gated<'a>(
     arena: &'a Arena,
     new: Value<'a>,
@@ -142,7 +142,7 @@ fn check_narrowed_affinity(new: &Cursor<'_>, old: Option<Value<'_>>, errors: &mu
     }
 }
 
-/// What annotations with a meaning for pods may not do, and the rules for them by themselves.
+/// Validates changes of annotations with a meaning for pods, and the annotations themselves.
 pub(super) fn check_annotation_updates(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) {
     let annotations = new.at(&["metadata", "annotations"]);
     let old_annotations = old.at(&["metadata", "annotations"]);
@@ -165,7 +165,7 @@ pub(super) fn check_annotation_updates(new: &Cursor<'_>, old: &Cursor<'_>, error
     check_pod_annotations(&annotations, &new.child("spec"), errors);
 }
 
-/// Whether the rest of the rules still has to be checked.
+/// Returns whether the remaining rules apply.
 fn check_deadline(new: &Cursor<'_>, old: &Cursor<'_>, errors: &mut Errors) -> bool {
     if !new.is_set() {
         if old.is_set() {
@@ -206,7 +206,7 @@ fn check_removed_gates(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Er
     }
 }
 
-/// The rules for the update of a pod's ephemeral containers, apart from its metadata.
+/// Validates an update of ephemeral containers, except for the metadata.
 pub(in crate::kinds) fn check_ephemeral_containers_update(
     new: &Cursor<'_>,
     old: &Cursor<'_>,

@@ -1,4 +1,4 @@
-//! The rules for volumes, and for where containers mount them.
+//! Validation of volumes and their mounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use crate::kinds::{
 
 const FILE_MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
 
-/// The highest mode that a file may have.
+/// The highest mode of a file.
 const MAX_FILE_MODE: i64 = 0o777;
 
-/// The sources of volumes in the order in which the server checks them, and the names that it shows when one is too many.
+/// The sources of volumes in the server's order, with their names in the error of several sources.
 const SOURCES: [(&str, &str); 30] = [
     ("emptyDir", "emptyDir"),
     ("hostPath", "hostPath"),
@@ -58,7 +58,7 @@ pub(in crate::kinds) fn has_source(volume: Value<'_>) -> bool {
     SOURCES.iter().any(|(name, _)| volume.get(name).is_some())
 }
 
-/// The rules for all volumes of a pod. Returns those that nothing is wrong with, by their names.
+/// Validates all volumes of a pod. Returns the valid ones by name.
 pub(super) fn check_all<'a>(
     scope: &Scope<'a>,
     metadata: Option<&Cursor<'_>>,
@@ -117,7 +117,7 @@ fn check_source(volume: &Cursor<'_>, is_pod: bool, claim_name: Option<&str>, err
     }
 }
 
-/// The rules for the source of this name.
+/// Validates the source with this name.
 fn check_one_source(name: &str, volume: &Cursor<'_>, is_pod: bool, errors: &mut Errors) {
     let source = &volume.child(name);
     match name {
@@ -190,7 +190,7 @@ fn check_one_source(name: &str, volume: &Cursor<'_>, is_pod: bool, errors: &mut 
     }
 }
 
-/// A path on the node, of a pod's volume or of a persistent one.
+/// Validates a `hostPath` source.
 pub(in crate::kinds) fn check_host_path(source: &Cursor<'_>, errors: &mut Errors) {
     let path = source.child("path");
     if path.text().is_empty() {
@@ -221,7 +221,7 @@ fn check_files(source: &Cursor<'_>, name: &str, errors: &mut Errors) {
     }
 }
 
-/// A key whose value becomes a file.
+/// Validates the projection of a key to a file.
 pub(super) fn check_key_to_path(item: &Cursor<'_>, errors: &mut Errors) {
     item.child("key").check_present(errors);
     let path = item.child("path");
@@ -230,7 +230,7 @@ pub(super) fn check_key_to_path(item: &Cursor<'_>, errors: &mut Errors) {
     check_mode(&item.child("mode"), errors);
 }
 
-/// A field of the pod that becomes a file.
+/// Validates a downward API file.
 pub(super) fn check_downward_file(file: &Cursor<'_>, errors: &mut Errors) {
     let path = file.child("path");
     path.check_present(errors);
@@ -256,14 +256,14 @@ fn check_mode(mode: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// A path that doesn't lead up.
+/// The path has no `..`.
 pub(in crate::kinds) fn check_no_backsteps(path: &Cursor<'_>, errors: &mut Errors) {
     if path.text().split('/').any(|part| part == "..") {
         errors.push(path.invalid_text("must not contain '..'"));
     }
 }
 
-/// A relative path that doesn't lead up.
+/// The path is relative, without `..`.
 pub(super) fn check_descending_path(path: &Cursor<'_>, errors: &mut Errors) {
     if path.text().starts_with('/') {
         errors.push(path.invalid_text("must be a relative path"));
@@ -271,7 +271,7 @@ pub(super) fn check_descending_path(path: &Cursor<'_>, errors: &mut Errors) {
     check_no_backsteps(path, errors);
 }
 
-/// A relative path that doesn't lead up and doesn't clash with the files that the node agent keeps.
+/// The path is relative, without `..`, and doesn't clash with the kubelet's files.
 pub(super) fn check_file_path(path: &Cursor<'_>, errors: &mut Errors) {
     check_descending_path(path, errors);
     if path.text().starts_with("..") && !path.text().starts_with("../") {
@@ -279,7 +279,6 @@ pub(super) fn check_file_path(path: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for where a container mounts volumes.
 pub(super) fn check_mounts(
     container: &Cursor<'_>,
     volumes: &BTreeMap<&str, Cursor<'_>>,
@@ -305,7 +304,7 @@ pub(super) fn check_mounts(
         if devices.iter().any(|device| device.text_of("devicePath") == path.text()) {
             errors.push(path.invalid_text("must not already exist as a path in volumeDevices"));
         }
-        // The server shows these at the list, without the position.
+        // The server omits the index.
         let at_list = |name: &str| mount.child(name).shown_at(mounts.path.child(name));
         let (sub_path, sub_path_expr) = (at_list("subPath"), at_list("subPathExpr"));
         check_descending_path(&sub_path, errors);
@@ -337,7 +336,6 @@ fn check_recursive_read_only(mount: &Cursor<'_>, recursive: &Cursor<'_>, errors:
     }
 }
 
-/// The rules for the volumes that a container uses as devices.
 pub(super) fn check_devices(
     container: &Cursor<'_>,
     volumes: &BTreeMap<&str, Cursor<'_>>,

@@ -1,4 +1,4 @@
-//! Fields of features that are off: the server drops them from what is written, unless the object has them already.
+//! Disabled features: their fields are dropped, unless the stored object has them.
 
 use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{Arena, value::Value};
@@ -20,7 +20,7 @@ const FIELDS: [(&str, &[&str]); 5] = [
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 const STOP_SIGNAL: [&str; 2] = ["lifecycle", "stopSignal"];
 
-/// An object without the fields of features that are off.
+/// Drops the fields of disabled features.
 pub(super) fn without_disabled<'a>(
     arena: &'a Arena,
     gvk: &GroupVersionKind,

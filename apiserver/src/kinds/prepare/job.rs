@@ -1,4 +1,4 @@
-//! The selector that the server gives a job, and the labels of its pods.
+//! The generated selector and labels of a job.
 
 use baton_merge::{Arena, value::Value};
 
@@ -7,7 +7,7 @@ use crate::kinds::{
     edit::{fill, flag, text},
 };
 
-/// The job with a selector for its own pods, unless it brings one.
+/// The job with a generated selector, unless it has its own.
 pub(super) fn with_generated_selector<'a>(arena: &'a Arena, job: Value<'a>) -> Value<'a> {
     if flag(job, &["spec", "manualSelector"]) {
         return job;

@@ -1,4 +1,4 @@
-//! What the server does with an object before it validates it: which parts a write may touch, and what it fills in.
+//! Preparation before validation: resets the fields that the write may not change, and sets those that the server owns.
 
 mod features;
 mod job;
@@ -24,8 +24,8 @@ pub(super) use self::pod::class_of_service;
 
 const GENERATION: [&str; 2] = ["metadata", "generation"];
 
-/// The object as the server stores it, if nothing is wrong with it: what plugins and the rules of its kind fill in, and
-/// the parts that this write may not touch as they were.
+/// The object to be stored, if it is valid: with the changes of plugins and of its kind's strategy, and with the old values
+/// of fields that this write may not change.
 pub(crate) fn prepare<'a>(
     arena: &'a Arena,
     gvk: &GroupVersionKind,
@@ -124,7 +124,7 @@ fn with_next_generation<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) ->
     new.with(arena, &GENERATION, Some(Value::Int(generation.saturating_add(1))))
 }
 
-/// Whether what a kind's controllers act on has changed.
+/// Whether `generation` increases.
 fn has_new_generation(kind: &Kind, new: Value<'_>, old: Value<'_>) -> bool {
     let changed = |path: &[&str]| !same(new.at(path), old.at(path));
     match kind.name {
@@ -172,7 +172,7 @@ fn prepare_status_update<'a>(
     }
 }
 
-/// A service account refers to its secrets by nothing but their names.
+/// A service account's references to secrets have names only.
 fn with_plain_secrets<'a>(arena: &'a Arena, account: Value<'a>) -> Value<'a> {
     change_each(arena, account, &["secrets"], |secret| {
         map(arena, secret.get("name").map(|name| ("name", name)))

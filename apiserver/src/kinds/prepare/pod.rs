@@ -1,4 +1,4 @@
-//! What the server fills in for a new pod: its class of service and the selectors that its labels complete.
+//! Fields that the server sets in a new pod: its QoS class and selectors with `matchLabelKeys`.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,9 @@ use crate::kinds::{
     quantity::Quantity,
 };
 
-/// The resources that a pod's class of service hangs on.
+/// The resources that decide the QoS class.
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
 
-/// A new pod.
 pub(super) fn prepare_new<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     let mut status =
         vec![("phase", Value::String("Pending")), ("qosClass", Value::String(class_of_service(pod)))];
@@ -34,7 +33,7 @@ pub(super) fn prepare_new<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     with_label_keys(arena, pod)
 }
 
-/// The class of service of a pod, which decides which pods go first when a node runs out of resources.
+/// The QoS class of a pod, which decides the order of evictions from a node.
 pub(in crate::kinds) fn class_of_service(pod: Value<'_>) -> &'static str {
     let (mut requests, mut limits) = (BTreeMap::new(), BTreeMap::new());
     let mut guaranteed = true;
@@ -70,7 +69,7 @@ pub(in crate::kinds) fn class_of_service(pod: Value<'_>) -> &'static str {
     }
 }
 
-/// The selectors of affinity and spread with the labels of the pod that they name.
+/// Adds the labels of `matchLabelKeys` to the selectors of affinity and spread.
 fn with_label_keys<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -108,7 +107,7 @@ fn completed<'a>(arena: &'a Arena, term: Value<'a>, pod: Value<'a>) -> Value<'a>
     term.with(arena, &path, Some(all))
 }
 
-/// A pod of which a write may touch nothing but its ephemeral containers, or the resources of its containers.
+/// The old pod with the new ephemeral containers, or the new resources of its containers.
 pub(super) fn prepare_part<'a>(
     arena: &'a Arena,
     subresource: &str,
@@ -128,7 +127,7 @@ pub(super) fn prepare_part<'a>(
             let mut names = wanted.iter().zip(items(old, &["spec", containers]));
             let is_same = |(one, other): (&Value<'_>, &Value<'_>)| one.get("name") == other.get("name");
             if wanted.len() != items(old, &["spec", containers]).len() || !names.all(is_same) {
-                // Refused by the rules, which show what was wanted.
+                // Validation refuses the change and shows it.
                 pod = keep(arena, pod, &["spec", containers], new);
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What the server keeps of a service's allocated values.
+//! Allocated fields of a service that updates keep.
 
 use baton_merge::{Arena, server::without_what_the_type_lacks, value::Value};
 
@@ -50,14 +50,13 @@ fn holds(service: Value<'_>, rule: fn(&Cursor<'_>) -> bool) -> bool {
     rule(&Cursor::root(service).child("spec"))
 }
 
-/// The update of a service.
 pub(super) fn prepare_update<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
     let new = with_allocated(arena, new, old);
     let new = with_matching_addresses(arena, new, old);
     without_internal_policy(arena, without_what_the_type_lacks(arena, new, old))
 }
 
-/// What is but a name leads no traffic in the cluster: the server takes this out whenever it reads it.
+/// An ExternalName service has no internal traffic policy: the server drops it on each read.
 fn without_internal_policy<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
     if is_type(service, "ExternalName") {
         service.with(arena, &["spec", "internalTrafficPolicy"], None)
@@ -66,7 +65,7 @@ fn without_internal_policy<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a
     }
 }
 
-/// The values that were allocated stay, where the write doesn't give any.
+/// Keeps allocated values that the write omits.
 fn with_allocated<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
     let mut new = new;
     if needs_address(old) && needs_address(new) {
@@ -102,7 +101,7 @@ fn with_allocated<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value
     new
 }
 
-/// The list of addresses follows the single one, where only that has been changed.
+/// `clusterIPs` follows `clusterIP`, if only that changed.
 fn with_matching_addresses<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
     let (address, old_address) = (text(new, &ADDRESS), text(old, &ADDRESS));
     let unchanged = same(new.at(&ADDRESSES), old.at(&ADDRESSES));

@@ -1,4 +1,4 @@
-//! The two fields of a claim that say what its volume begins with: the server keeps them the same.
+//! `dataSource` and `dataSourceRef` of a claim, which the server keeps in sync.
 
 use baton_merge::{Arena, value::Value};
 

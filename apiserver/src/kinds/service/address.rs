@@ -1,4 +1,4 @@
-//! The rules for the addresses of services, and for those of their clients.
+//! Validation of service addresses and load balancer source ranges.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::kinds::{
     ip,
 };
 
-/// The rules for the addresses of a service in the cluster.
+/// Validates the cluster IPs of a service.
 pub(super) fn check_addresses(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     if spec.text_of("type") == "ExternalName" {
         return;
@@ -55,8 +55,7 @@ pub(super) fn check_addresses(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: 
     }
 }
 
-/// What is wrong with what a service says of its addresses, in a cluster whose addresses are all of IPv4. The server checks it
-/// before it allocates any.
+/// Validates the address fields of a service in an IPv4 cluster, which the server does before allocation.
 pub(in crate::kinds) fn check_allocated(spec: &Cursor<'_>, is_new: bool, errors: &mut Errors) {
     const DUAL: &str = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
 
@@ -97,7 +96,7 @@ pub(in crate::kinds) fn check_allocated(spec: &Cursor<'_>, is_new: bool, errors:
     }
 }
 
-/// Whether all addresses are proper ones.
+/// Returns whether all addresses are valid.
 fn check_each_address(addresses: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) -> bool {
     let old_addresses = old_spec.child("clusterIPs");
     let known: Vec<_> = old_addresses.texts().collect();
@@ -118,7 +117,7 @@ fn check_each_address(addresses: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mu
     sound
 }
 
-/// A list whose first item stays, and whose second one can be taken away.
+/// A list whose first item is immutable and whose second one can be removed.
 pub(super) fn check_kept(
     spec: &Cursor<'_>,
     old_spec: &Cursor<'_>,
@@ -131,7 +130,7 @@ pub(super) fn check_kept(
     let changed = |position| new.shown_at(new.path.index(position)).invalid(SET_ONCE);
     if items.len() == old_items.len() {
         for position in (0..items.len()).filter(|position| items.get(*position) != old_items.get(*position)) {
-            // The server always shows families at the first place.
+            // The server always uses index 0 for families.
             errors.push(changed(if list == "clusterIPs" { position } else { 0 }));
         }
         return;
@@ -149,7 +148,7 @@ pub(super) fn check_kept(
     }
 }
 
-/// The rules for who may reach a load balancer.
+/// Validates the source ranges of a load balancer.
 pub(super) fn check_source_ranges(service: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     let spec = service.child("spec");
     let is_load_balancer = spec.text_of("type") == "LoadBalancer";

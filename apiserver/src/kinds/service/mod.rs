@@ -1,4 +1,4 @@
-//! The rules for services.
+//! Validation of services.
 
 mod address;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::field::{FieldError, shown};
 
-/// The longest time that a client stays with one pod.
+/// The longest timeout of session affinity.
 const MAX_AFFINITY_SECONDS: i64 = 86400;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -27,24 +27,22 @@ const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ran
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 
-/// Whether a service has no address of its own.
 fn is_headless(spec: &Cursor<'_>) -> bool {
     let addresses = spec.child("clusterIPs");
     addresses.len() == 1 && addresses.texts().next() == Some("None")
 }
 
-/// Whether a service can be reached from outside.
+/// Whether a service has external traffic.
 pub(super) fn is_external(spec: &Cursor<'_>) -> bool {
     matches!(spec.text_of("type"), "LoadBalancer" | "NodePort")
         || (spec.text_of("type") == "ClusterIP" && spec.child("externalIPs").len() > 0)
 }
 
-/// Whether a load balancer asks the nodes of a service how they are.
+/// Whether a load balancer checks the health of nodes.
 pub(super) fn needs_health_check(spec: &Cursor<'_>) -> bool {
     spec.text_of("type") == "LoadBalancer" && spec.text_of("externalTrafficPolicy") == "Local"
 }
 
-/// The rules for a service.
 pub(super) fn service(check: &mut Check<'_>) {
     check.metadata_or_update();
     let (spec, old_spec) = (check.spec(), check.old_at(&["spec"]));
@@ -224,7 +222,7 @@ fn check_traffic(spec: &Cursor<'_>, errors: &mut Errors) {
             errors.push(health.invalid_int(detail));
         }
     } else if health.int() != 0 {
-        // One that isn't given is allocated before the server checks it.
+        // An absent port is allocated before validation.
         errors.extend(format::port_number(health.int()).map(|problem| health.invalid_int(problem)));
     }
     let internal = spec.child("internalTrafficPolicy");
@@ -260,7 +258,6 @@ fn check_update(spec: &Cursor<'_>, old_spec: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the status of a service.
 pub(super) fn service_status(check: &mut Check<'_>) {
     check.metadata_update();
     let ingress = check.new.at(&["status", "loadBalancer", "ingress"]);
@@ -273,7 +270,7 @@ pub(super) fn service_status(check: &mut Check<'_>) {
     check_ingress_points(&ingress, &old_ingress, true, &mut check.errors);
 }
 
-/// The points at which a load balancer can be reached.
+/// Validates the ingress points of a load balancer.
 pub(super) fn check_ingress_points(
     points: &Cursor<'_>,
     old: &Cursor<'_>,

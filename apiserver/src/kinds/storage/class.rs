@@ -1,4 +1,4 @@
-//! The rules for storage classes.
+//! Validation of storage classes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use crate::kinds::{
     metadata::check_label_key,
 };
 
-/// The most parameters that a storage class may have, and the most bytes in them.
+/// The limits of parameters: their count and their bytes.
 const PARAMETERS: usize = 512;
 const PARAMETERS_LENGTH: usize = 256 << 10;
 
-/// The rules for a storage class.
+/// Validates a storage class.
 pub(in crate::kinds) fn class(check: &mut Check<'_>) {
     check.metadata();
     let (new, errors) = (check.new.clone(), &mut check.errors);
@@ -59,7 +59,7 @@ pub(in crate::kinds) fn class(check: &mut Check<'_>) {
     }
 }
 
-/// Where volumes may be.
+/// Validates `allowedTopologies`.
 fn check_topologies(topologies: &Cursor<'_>, errors: &mut Errors) {
     let mut known: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![];
     for term in topologies.items() {
@@ -78,7 +78,7 @@ fn check_topologies(topologies: &Cursor<'_>, errors: &mut Errors) {
                 errors.push(key.duplicate());
             }
         }
-        // The server compares each with as many empty ones as there are terms, too.
+        // The server also compares each term with as many empty ones as there are terms.
         let empty = if own.is_empty() { topologies.len() } else { 0 };
         let times = empty + known.iter().filter(|other| **other == own).count();
         let place = term.child("matchLabelExpressions").path;

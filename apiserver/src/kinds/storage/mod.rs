@@ -1,4 +1,4 @@
-//! The rules for claims of volumes, for volumes, and for their classes.
+//! Validation of claims, volumes and storage classes.
 
 mod class;
 mod volume;
@@ -28,10 +28,9 @@ const RESIZE_STATES: [&str; 5] = [
 ];
 const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
 
-/// The annotation that used to name the class of a claim.
+/// The annotation that once named a claim's class.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// The name of a driver for volumes.
 pub(super) fn check_csi_driver_name(name: &Cursor<'_>, errors: &mut Errors) {
     const LENGTH: usize = 63;
 
@@ -57,7 +56,7 @@ fn check_access_modes(modes: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for the spec of a claim, or of the template of one.
+/// Validates the spec of a claim or a claim template.
 pub(super) fn check_claim_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     let modes = spec.child("accessModes");
     if modes.len() == 0 {
@@ -106,7 +105,7 @@ fn check_data_sources(spec: &Cursor<'_>, errors: &mut Errors) {
     if !source.is_set() || !reference.is_set() {
         return;
     }
-    // The server shows the path itself, whose fields are hidden.
+    // The server uses the path of the spec and hides its fields.
     let conflict = |detail| FieldError::invalid_json(&spec.path, "{}", detail);
     if !reference.text_of("namespace").is_empty() {
         errors.push(conflict("may not be specified when dataSourceRef.namespace is specified"));
@@ -115,7 +114,6 @@ fn check_data_sources(spec: &Cursor<'_>, errors: &mut Errors) {
     }
 }
 
-/// The rules for a claim.
 pub(super) fn claim(check: &mut Check<'_>) {
     check.metadata_update_and_metadata();
     let spec = check.spec();
@@ -180,7 +178,6 @@ pub(super) fn claim(check: &mut Check<'_>) {
     }
 }
 
-/// The rules for the status of a claim.
 pub(super) fn claim_status(check: &mut Check<'_>) {
     check.metadata_update();
     let status = check.status();
@@ -192,7 +189,7 @@ pub(super) fn claim_status(check: &mut Check<'_>) {
     for (name, state) in resizing.members() {
         check_claimed_name(name, &resizing, errors);
         if !RESIZE_STATES.contains(&state.text()) {
-            // The server shows the name in place of the state.
+            // The server shows the resource's name in place of the status.
             errors.push(FieldError::not_supported(&resizing.path, Value::String(name), &RESIZE_STATES));
         }
     }
@@ -209,7 +206,7 @@ pub(super) fn claim_status(check: &mut Check<'_>) {
     }
 }
 
-/// The name of something that a claim gets: storage, or what isn't Kubernetes' own.
+/// The name of a claimed resource: storage, or an extended resource.
 fn check_claimed_name(name: &str, of: &Cursor<'_>, errors: &mut Errors) {
     let problems = format::qualified_name(name);
     let is_native = !name.contains('/') || name.contains("kubernetes.io/");
@@ -219,7 +216,7 @@ fn check_claimed_name(name: &str, of: &Cursor<'_>, errors: &mut Errors) {
     errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&of.path, name, problem)));
 }
 
-/// An amount that isn't negative, which is shown as a whole number if it is.
+/// A quantity of at least zero; a negative one is shown as an integer.
 fn check_basic_amount(amount: &Cursor<'_>, errors: &mut Errors) {
     let whole = amount.quantity().rounded();
     if whole < 0 {

@@ -1,4 +1,4 @@
-//! The rules for persistent volumes.
+//! Validation of persistent volumes.
 
 use baton_merge::{Arena, value::Value};
 
@@ -13,7 +13,7 @@ use crate::kinds::{
     selector,
 };
 
-/// The sources of persistent volumes in the server's order.
+/// The sources of persistent volumes, in the server's order.
 const SOURCES: [&str; 22] = [
     "hostPath",
     "gcePersistentDisk",
@@ -39,7 +39,7 @@ const SOURCES: [&str; 22] = [
     "csi",
 ];
 
-/// The sources that have options for mounting.
+/// The sources with mount options.
 const MOUNTABLE: [&str; 13] = [
     "gcePersistentDisk",
     "awsElasticBlockStore",
@@ -55,14 +55,14 @@ const MOUNTABLE: [&str; 13] = [
     "azureDisk",
     "photonPersistentDisk",
 ];
-/// The secrets of a driver that the server checks.
+/// The secrets of a CSI driver that are validated.
 const SECRETS: [&str; 4] = [
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",
     "nodePublishSecretRef",
     "nodeExpandSecretRef",
 ];
-/// What a volume says of its nodes, as the server shows it.
+/// The node affinity as Go prints it.
 const AFFINITY: &[GoField] = &[(
     "Required",
     "required",
@@ -82,15 +82,14 @@ const REQUIREMENT: &[GoField] = &[
 ];
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 
-/// The rules for a volume.
 pub(in crate::kinds) fn volume(check: &mut Check<'_>) {
     check_volume(check);
     let Some(old) = check.old.clone() else { return };
-    // The server goes through these twice.
+    // The server validates these twice.
     check_volume(check);
     let (spec, old_spec) = (check.spec(), old.child("spec"));
     let arena = Arena::new();
-    // A secret for expanding may be added later.
+    // `controllerExpandSecretRef` can be added later.
     let adds_secret = !old_spec.at(&["csi", "controllerExpandSecretRef"]).is_set();
     let changed = SOURCES.iter().any(|name| {
         let source = spec.get(name).map(|source| {
@@ -224,7 +223,6 @@ fn check_volume_source(spec: &Cursor<'_>, affinity: &Cursor<'_>, errors: &mut Er
     );
 }
 
-/// The rules for the status of a volume.
 pub(in crate::kinds) fn volume_status(check: &mut Check<'_>) {
     check.metadata_update();
 }

@@ -1,4 +1,4 @@
-//! What is wrong with metadata.
+//! Validation of metadata.
 
 use super::*;
 

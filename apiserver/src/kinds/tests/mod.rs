@@ -1,4 +1,4 @@
-//! What the rules say, as the server says it.
+//! Validation of built-in kinds, with the server's messages.
 
 mod metadata;
 mod others;
@@ -24,7 +24,7 @@ fn pods() -> GroupVersionKind {
     gvk("", "v1", "Pod")
 }
 
-/// The object with one field changed, or taken out.
+/// The object with a field changed or removed.
 fn with(mut object: Json, path: &str, value: Json) -> Json {
     let (parent, name) = path.rsplit_once('/').unwrap();
     let parent = object.pointer_mut(parent).unwrap();

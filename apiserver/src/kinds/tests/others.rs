@@ -1,4 +1,4 @@
-//! What is wrong with other kinds.
+//! Validation of other kinds.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is wrong with pods and with what runs them.
+//! Validation of pods and workloads.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the server fills in and keeps.
+//! Fields that the server sets and keeps.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Addresses and ranges that readers may take for others. After `k8s.io/apimachinery/pkg/util/validation/ip.go`.
+//! Warnings about ambiguous addresses and CIDRs. After `k8s.io/apimachinery/pkg/util/validation/ip.go`.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use crate::kinds::{
     ip::{is_mapped, masked, parse_range_sloppy, parse_sloppy},
 };
 
-/// Warns of an address that is spelled in an uncommon way.
+/// Warns of an address in an uncommon form.
 pub(super) fn warn_of_address(node: &Cursor<'_>, warnings: &mut Vec<String>) {
     let text = node.text();
     let Some(address) = parse_sloppy(text) else { return };
@@ -24,7 +24,7 @@ pub(super) fn warn_of_address(node: &Cursor<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// Warns of a range that is spelled in an uncommon way, or has an address that isn't its first one.
+/// Warns of a CIDR in an uncommon form, or whose address isn't its first one.
 pub(super) fn warn_of_range(node: &Cursor<'_>, warnings: &mut Vec<String>) {
     let text = node.text();
     let Some((address, bits)) = parse_range_sloppy(text) else { return };

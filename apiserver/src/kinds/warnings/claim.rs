@@ -1,9 +1,9 @@
-//! Volumes and claims of them. After `k8s.io/kubernetes/pkg/api/persistentvolume` and `persistentvolumeclaim`.
+//! Warnings about volumes and claims. After `k8s.io/kubernetes/pkg/api/persistentvolume` and `persistentvolumeclaim`.
 
 use super::{node_label, warn_of_fraction};
 use crate::kinds::cursor::Cursor;
 
-/// Warns of the storage that a claim asks for, given its spec.
+/// Warns of the requested storage in a claim's spec.
 pub(super) fn warn_of_claim(spec: &Cursor<'_>, warnings: &mut Vec<String>) {
     for name in ["requests", "limits"] {
         let amounts = spec.at(&["resources", name]);
@@ -28,12 +28,12 @@ fn warn_of_annotations(object: &Cursor<'_>, deprecated: &[(&str, &str)], warning
     }
 }
 
-/// Warns of the annotation of a claim that a field took the place of.
+/// Warns of the deprecated annotation of a claim's class.
 pub(super) fn warn_of_annotation(claim: &Cursor<'_>, warnings: &mut Vec<String>) {
     warn_of_annotations(claim, &[CLASS], warnings);
 }
 
-/// What there was for volumes once, and what is said of it.
+/// Removed volume plugins, and their warnings.
 pub(super) const PLUGINS: [(&str, &str); 6] = [
     ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -43,13 +43,13 @@ pub(super) const PLUGINS: [(&str, &str); 6] = [
     ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
 ];
 
-/// The place of a plugin's field, which the server spells in its own way.
+/// The path of a plugin's field, in the server's spelling.
 pub(super) fn plugin(volume: &Cursor<'_>, name: &str) -> Cursor<'static> {
     let shown = if name == "storageos" { "storageOS" } else { name };
     Cursor { value: None, path: volume.path.child(shown) }
 }
 
-/// Warns of a volume's deprecated annotations, policy, labels and plugin.
+/// Warns of deprecated annotations, policies, labels and plugins of a volume.
 pub(super) fn warn_of_volume(volume: &Cursor<'_>, warnings: &mut Vec<String>) {
     warn_of_annotations(volume, &[CLASS, OPTIONS], warnings);
     let spec = volume.child("spec");

@@ -1,18 +1,19 @@
-//! Containers of a pod: variables and ports that hide each other. After `k8s.io/kubernetes/pkg/api/pod/warnings.go`.
+//! Warnings about variables and ports of containers that hide each other. After
+//! `k8s.io/kubernetes/pkg/api/pod/warnings.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::warn_of_fraction;
 use crate::{field::FieldPath, kinds::cursor::Cursor};
 
-/// Warns of a number of bytes that has parts.
+/// Warns of a fractional number of bytes.
 pub(super) fn warn_of_amounts(amounts: &Cursor<'_>, warnings: &mut Vec<String>) {
     for name in ["memory", "ephemeral-storage"] {
         warn_of_fraction(&Cursor { value: amounts.get(name), path: amounts.path.key(name) }, warnings);
     }
 }
 
-/// Warns of a variable that hides the one of the same name before it, and doesn't make use of it.
+/// Warns of a variable that overrides an earlier one without using it.
 pub(super) fn warn_of_variables(variables: &Cursor<'_>, warnings: &mut Vec<String>) {
     let mut names = BTreeSet::new();
     for variable in variables.items() {
@@ -27,7 +28,7 @@ pub(super) fn warn_of_variables(variables: &Cursor<'_>, warnings: &mut Vec<Strin
     }
 }
 
-/// Warns of ports that mean the same.
+/// Warns of duplicate ports.
 pub(super) fn warn_of_ports(containers: &[Cursor<'_>], warnings: &mut Vec<String>) {
     let lists: Vec<_> = containers.iter().map(|container| container.child("ports")).collect();
     let ports: Vec<Cursor<'_>> = lists.iter().flat_map(Cursor::items).collect();

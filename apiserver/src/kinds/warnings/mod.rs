@@ -1,4 +1,4 @@
-//! What the writer of a valid object is warned of: values that do nothing, are deprecated, or hide each other. After the
+//! Warnings about valid objects: fields without effect, deprecated values, and values that hide each other. After
 //! `WarningsOnCreate` and `WarningsOnUpdate` of the kinds' strategies in `k8s.io/kubernetes/pkg/registry`.
 
 mod address;
@@ -19,7 +19,7 @@ use self::{
 };
 use super::{cursor::Cursor, format, quantity::Quantity};
 
-/// An object that is written, with the one that it replaces.
+/// A written object, with the old one of an update.
 struct Written<'a> {
     new: Cursor<'a>,
     old: Option<Cursor<'a>>,
@@ -35,7 +35,7 @@ pub(crate) fn warnings(
 ) -> Vec<String> {
     let mut written = Written { new: Cursor::root(new), old: old.map(Cursor::root), warnings: Vec::new() };
     match subresource {
-        // A scale is a write of the object that is scaled.
+        // A write of a scale is one of the scaled object.
         "" | "scale" => written.whole(gvk),
         "status" => written.status(&gvk.kind),
         _ => {}
@@ -92,7 +92,7 @@ impl Written<'_> {
         match kind {
             "Service" | "Ingress" => {
                 for ingress in status.at(&["loadBalancer", "ingress"]).items() {
-                    // The server shows the item as the place.
+                    // The server uses the path of the item.
                     warn_of_address(&ingress.child("ip").shown_at(ingress.path.clone()), warnings);
                 }
             }
@@ -105,7 +105,7 @@ impl Written<'_> {
         }
     }
 
-    /// The name of a new object, which others are made from.
+    /// Warns of the name of a new object, from which others derive theirs.
     fn name(&mut self, used: &str) {
         let name = self.new.at(&["metadata", "name"]);
         let problems = format::dns_label(name.text());
@@ -118,7 +118,7 @@ impl Written<'_> {
         }
     }
 
-    /// Whether it is new, or its generation is another one.
+    /// Whether it is new or its generation changed.
     fn has_new_generation(&self) -> bool {
         let generation = |object: &Cursor<'_>| object.at(&["metadata", "generation"]).int();
         self.old.as_ref().is_none_or(|old| generation(old) != generation(&self.new))
@@ -132,7 +132,7 @@ impl Written<'_> {
 
     fn replication_controller(&mut self) {
         self.name(IN_POD_NAMES);
-        // The server reads the template as it was.
+        // The server reads the old template.
         let of = if self.has_new_generation() { self.old.as_ref().unwrap_or(&self.new) } else { return };
         warn_of_template(&of.at(&["spec", "template"]), &mut self.warnings);
     }
@@ -285,7 +285,7 @@ impl Written<'_> {
 
 const IN_POD_NAMES: &str = "this is used in Pod names and hostnames";
 
-/// A number of bytes has no parts.
+/// Warns of a fractional number of bytes.
 fn warn_of_fraction(bytes: &Cursor<'_>, warnings: &mut Vec<String>) {
     let Quantity(billionths) = bytes.quantity();
     let thousandths = billionths.div_euclid(1_000_000) + i128::from(billionths.rem_euclid(1_000_000) > 0);

@@ -1,4 +1,4 @@
-//! Labels of nodes that are deprecated. After `k8s.io/kubernetes/pkg/api/node/util.go`.
+//! Warnings about deprecated node labels. After `k8s.io/kubernetes/pkg/api/node/util.go`.
 
 use crate::kinds::{cursor::Cursor, format};
 
@@ -25,12 +25,12 @@ const DEPRECATED: [(&str, &str); 8] = [
     ("node-role.kubernetes.io/master", r#"use "node-role.kubernetes.io/control-plane" instead"#),
 ];
 
-/// What is said of a label that is deprecated.
+/// The warning about a deprecated label.
 pub(super) fn deprecated(label: &str) -> Option<&'static str> {
     DEPRECATED.iter().find(|(name, _)| *name == label).map(|(_, text)| *text)
 }
 
-/// Warns of the labels that a term selects nodes by, and where they only count, of values that no label has.
+/// Warns of a term's deprecated labels and, in preferred terms, of invalid values.
 pub(super) fn warn_of_term(term: &Cursor<'_>, checks_values: bool, warnings: &mut Vec<String>) {
     for expression in term.child("matchExpressions").items() {
         let key = expression.child("key");

@@ -1,4 +1,4 @@
-//! Pods and templates of them. After `k8s.io/kubernetes/pkg/api/pod/warnings.go`.
+//! Warnings about pods and their templates. After `k8s.io/kubernetes/pkg/api/pod/warnings.go`.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ const ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Warns of a template, whose deprecated profiles aren't turned into fields as those of a pod are.
+/// Warns of a template, whose deprecated profiles aren't converted to fields as a pod's are.
 pub(super) fn warn_of_template(template: &Cursor<'_>, warnings: &mut Vec<String>) {
     warn_of_pod(template, warnings);
     let spec = template.child("spec");
@@ -47,7 +47,7 @@ fn warn_of_annotation(pod: &Cursor<'_>, key: &str, text: &str, warnings: &mut Ve
     }
 }
 
-/// Warns of what a pod and a template of pods have in common.
+/// The warnings that pods and templates share.
 pub(super) fn warn_of_pod(pod: &Cursor<'_>, warnings: &mut Vec<String>) {
     let spec = pod.child("spec");
     warn_of_scheduling(&spec, warnings);
@@ -94,7 +94,7 @@ fn warn_of_duplicates(list: &Cursor<'_>, key: &str, warnings: &mut Vec<String>) 
     }
 }
 
-/// Warns of deprecated labels of nodes, and of selectors that aren't there.
+/// Warns of deprecated node labels and missing selectors.
 fn warn_of_scheduling(spec: &Cursor<'_>, warnings: &mut Vec<String>) {
     for (label, value) in spec.child("nodeSelector").members() {
         if let Some(text) = node_label::deprecated(label) {

@@ -1,9 +1,9 @@
-//! Services. After `k8s.io/kubernetes/pkg/api/service/warnings.go`.
+//! Warnings about services. After `k8s.io/kubernetes/pkg/api/service/warnings.go`.
 
 use super::{warn_of_address, warn_of_range};
 use crate::kinds::cursor::Cursor;
 
-/// Warns of what a Service doesn't do, and of uncommon addresses.
+/// Warns of fields without effect, and of uncommon addresses.
 pub(super) fn warn_of_service(service: &Cursor<'_>, warnings: &mut Vec<String>) {
     let spec = service.child("spec");
     let hints = "service.kubernetes.io/topology-aware-hints";

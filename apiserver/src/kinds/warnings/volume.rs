@@ -1,17 +1,17 @@
-//! Volumes of pods: plugins that are gone, and files that hide each other. After
+//! Warnings about volumes of pods: removed plugins, and files that hide each other. After
 //! `k8s.io/kubernetes/pkg/api/pod/warnings.go`.
 
 use super::claim::{self, PLUGINS, warn_of_claim};
 use crate::kinds::cursor::Cursor;
 
-/// What is said of plugins that only pods had.
+/// Removed plugins that only pods had, and their warnings.
 const OF_PODS: [(&str, &str); 3] = [
     ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
     ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
     ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
 ];
 
-/// Warns of each volume of a pod by itself.
+/// The warnings about each volume alone.
 pub(super) fn warn_of_volumes(volumes: &Cursor<'_>, warnings: &mut Vec<String>) {
     for volume in volumes.items() {
         for (name, text) in OF_PODS.iter().chain(&PLUGINS).filter(|(name, _)| volume.has(name)) {
@@ -22,7 +22,7 @@ pub(super) fn warn_of_volumes(volumes: &Cursor<'_>, warnings: &mut Vec<String>) 
     volumes.items().for_each(|volume| warn_of_overlaps(&volume, warnings));
 }
 
-/// A file in a volume, and where it comes from, which is empty where there is just one source.
+/// A file in a volume and its source, which is empty if there is only one.
 #[derive(Clone, PartialEq)]
 struct File<'a> {
     path: &'a str,
@@ -34,12 +34,12 @@ impl<'a> File<'a> {
         Self { path: path.trim_end_matches('/'), source: source.to_owned() }
     }
 
-    /// The files that the items of a source name.
+    /// The files of a source's items.
     fn listed(source: &Cursor<'a>, name: &str) -> Vec<Self> {
         source.child("items").items().map(|item| Self::new(item.text_of("path"), name)).collect()
     }
 
-    /// Whether one of the two is or holds the other.
+    /// Whether one of them is or contains the other.
     fn overlaps(&self, other: &Self) -> bool {
         let holds = |inner: &Self, outer: &Self| {
             let rest = inner.path.strip_prefix(outer.path);
