@@ -1,11 +1,11 @@
-//! Which old value a new one goes on from, as `CorrelatedObject` of apiserver finds it: what was wrong before an update
-//! and didn't change is tolerated.
+//! Old values that new ones correlate with, as `CorrelatedObject` of apiserver: an update tolerates errors that were there
+//! before.
 
 use baton_merge::value::Value;
 
 use super::schema::Schema;
 
-/// A value with the one that it replaces.
+/// A value and the old value that it replaces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Correlated<'s, 'a> {
     pub(super) schema: &'s Schema,
@@ -14,19 +14,19 @@ pub(super) struct Correlated<'s, 'a> {
 }
 
 impl Correlated<'_, '_> {
-    /// The same for a member, where both have it and a schema describes it.
+    /// The correlated value of a member; none if one of them lacks it or the schema doesn't describe it.
     pub(super) fn key(&self, name: &str) -> Option<Self> {
         Some(Self { schema: self.schema.member(name)?, old: self.old.get(name)?, new: self.new.get(name)? })
     }
 
-    /// The same for an item: only items of lists with keys have a past.
+    /// The correlated value of an item, in lists with keys only.
     pub(super) fn index(&self, position: usize) -> Option<Self> {
         let new = *self.new.as_list()?.get(position)?;
         let old = item_like(self.schema, self.old.as_list()?, new)?;
         Some(Self { schema: self.schema.items.as_deref()?, old, new })
     }
 
-    /// Whether nothing in it changed, as far as that can be known.
+    /// Whether nothing changed, as far as correlation shows.
     pub(super) fn is_unchanged(&self) -> bool {
         match (self.old, self.new) {
             (Value::List(old), Value::List(new)) => {
@@ -48,7 +48,7 @@ impl Correlated<'_, '_> {
     }
 }
 
-/// The first item with the same keys in a list that has keys.
+/// The first item with the same keys, in a list with keys.
 pub(super) fn item_like<'a>(list: &Schema, items: &[Value<'a>], item: Value<'a>) -> Option<Value<'a>> {
     if !list.is_list("map") || list.list_map_keys.is_empty() {
         return None;

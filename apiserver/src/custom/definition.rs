@@ -1,4 +1,4 @@
-//! A custom resource as its CRD describes it, ready to serve objects: read, default, prepare and check them.
+//! A custom resource by its CRD: reads, defaults, prepares and validates its objects.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -18,7 +18,6 @@ use crate::field::{FieldError, FieldPath};
 /// Finalizers without a domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// A custom resource.
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub(crate) group: String,
@@ -27,7 +26,7 @@ pub(crate) struct Definition {
     pub(crate) versions: Vec<CustomVersion>,
 }
 
-/// What a custom resource is called.
+/// The names of a custom resource.
 #[derive(Debug)]
 pub(crate) struct ResourceNames {
     pub(crate) plural: String,
@@ -45,21 +44,21 @@ pub(crate) struct CustomVersion {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) served: bool,
-    /// Whether objects are written in it.
+    /// Whether it is the storage version.
     pub(crate) is_stored: bool,
     /// The warning for clients of a deprecated version.
     pub(crate) deprecation: Option<String>,
-    /// Whether there is a `status` subresource.
+    /// Whether it has a `status` subresource.
     pub(crate) status: bool,
     pub(crate) scale: Option<ScalePaths>,
     schema: Schema,
 }
 
-/// An object as it was read.
+/// A decoded object.
 #[derive(Debug)]
 pub(crate) struct Decoded<'a> {
     pub(crate) object: Value<'a>,
-    /// The paths of the fields that were taken out.
+    /// The paths of pruned fields.
     pub(crate) unknown_fields: Vec<String>,
 }
 
@@ -67,15 +66,15 @@ pub(crate) struct Decoded<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Write<'w> {
     pub(crate) new: Value<'w>,
-    /// The object before an update; none for a creation.
+    /// The old object of an update.
     pub(crate) old: Option<Value<'w>>,
-    /// Whether it goes to the `status` subresource.
+    /// Whether the `status` subresource is written.
     pub(crate) status: bool,
-    /// Checks the metadata of embedded objects.
+    /// Validates the metadata of embedded objects.
     pub(crate) check_metadata: CheckMetadata<'w>,
 }
 
-/// What is wrong with an object.
+/// The outcome of a validation.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) errors: Vec<FieldError>,
@@ -83,7 +82,7 @@ pub(crate) struct Findings {
 }
 
 impl Definition {
-    /// Reads a definition, which has to be valid: what isn't is passed over.
+    /// Reads a valid CRD; invalid parts are ignored.
     pub(crate) fn new(crd: &Json) -> Self {
         let spec = &crd["spec"];
         let names = &spec["names"];
@@ -129,15 +128,14 @@ impl Definition {
         }
     }
 
-    /// A version by its name.
+    /// The version with this name.
     pub(crate) fn version(&self, name: &str) -> Option<&CustomVersion> {
         self.versions.iter().find(|version| version.name == name)
     }
 }
 
 impl CustomVersion {
-    /// Reads an object: fills in defaults and takes out what the schema doesn't know, but for nulls. The metadata of the object itself
-    /// are read, too.
+    /// Decodes an object: prunes unknown fields other than nulls, sets defaults, and reads the object's metadata.
     ///
     /// # Errors
     /// When the metadata or an embedded object can't be read.
@@ -165,28 +163,28 @@ impl CustomVersion {
         Ok(Decoded { object, unknown_fields })
     }
 
-    /// A stored object as this version has it.
+    /// A stored object in this version.
     pub(crate) fn read<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         let (pruned, _) = prune::prune(arena, &self.schema, object);
         self.without_nulls(arena, self.default(arena, pruned))
     }
 
-    /// Takes out nulls that may not be there and that no default replaces.
+    /// Drops nulls that aren't allowed and have no default.
     pub(crate) fn without_nulls<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         prune::without_nulls(arena, Some(&self.schema), object)
     }
 
-    /// Fills in the defaults.
+    /// Sets the defaults.
     pub(crate) fn default<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         prune::with_defaults(arena, &self.schema, object)
     }
 
-    /// Whether the status has a default. A creation drops the status, so the default is filled in when the object is read.
+    /// Whether the status has a default. A creation drops the status, so the default is set when the object is read.
     pub(crate) fn fills_in_status(&self) -> bool {
         self.status && self.schema.properties.get("status").is_some_and(|status| status.default.is_some())
     }
 
-    /// What becomes of an object that is written: what the write may not set stays as it was, and `generation` counts.
+    /// Resets the fields that the write may not set, and counts `generation`.
     pub(crate) fn prepare<'a>(
         &self,
         arena: &'a Arena,
@@ -214,7 +212,7 @@ impl CustomVersion {
         new.with(arena, &generation, Some(Value::Int(before.saturating_add(1))))
     }
 
-    /// What is wrong with an object, after what was found wrong with its metadata. The order is upstream's.
+    /// Validates an object; errors about its metadata come first. The order is upstream's.
     pub(crate) fn validate(&self, arena: &Arena, write: Write<'_>, metadata: Vec<FieldError>) -> Findings {
         let type_errors = self.validate_type(write.new);
         if !type_errors.is_empty() {
@@ -285,7 +283,7 @@ impl CustomVersion {
     }
 }
 
-/// The warnings about finalizers that a write adds.
+/// Warnings about finalizers that a write adds.
 pub(crate) fn finalizer_warnings(new: Value<'_>, old: Option<Value<'_>>) -> Vec<String> {
     let finalizers = |object: Value<'_>| -> BTreeSet<String> {
         let all = object.at(&["metadata", "finalizers"]).and_then(|all| all.as_list()).unwrap_or_default();
@@ -303,7 +301,7 @@ pub(crate) fn finalizer_warnings(new: Value<'_>, old: Option<Value<'_>>) -> Vec<
     finalizers(new).difference(&known).filter(is_plain).map(warning).collect()
 }
 
-/// What is wrong in such a way that rules can't be evaluated.
+/// Whether an error prevents the evaluation of rules.
 fn is_blocking(error: &FieldError) -> bool {
     [
         "FieldValueNotSupported",
@@ -315,7 +313,7 @@ fn is_blocking(error: &FieldError) -> bool {
     .contains(&error.reason)
 }
 
-/// An object without what never counts as a change.
+/// The members that count for `generation`.
 fn rest<'a>(arena: &'a Arena, object: Value<'a>) -> Option<Map<'a>> {
     object.with(arena, &["metadata"], None).as_map()
 }
@@ -324,7 +322,7 @@ fn rest<'a>(arena: &'a Arena, object: Value<'a>) -> Option<Map<'a>> {
 #[path = "definition_tests.rs"]
 mod tests;
 
-/// The version that clients of a deprecated one are sent to, if there is one.
+/// The version that the deprecation warning recommends.
 fn newer_version<'v>(versions: &'v Json, deprecated: &str) -> Option<&'v str> {
     let all = versions.as_array().into_iter().flatten();
     let fit = all.filter(|version| version["served"] == true && version["deprecated"] != true);
@@ -332,7 +330,7 @@ fn newer_version<'v>(versions: &'v Json, deprecated: &str) -> Option<&'v str> {
     newer.filter(|name| priority(name) > priority(deprecated)).max_by_key(|name| priority(name))
 }
 
-/// The order of versions: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, and then all others. After
+/// The sort key of versions: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then others. After
 /// `k8s.io/apimachinery/pkg/version`.
 pub(crate) fn priority(version: &str) -> (u8, u64, u64, Reverse<String>) {
     let other = || (0, 0, 0, Reverse(version.to_owned()));

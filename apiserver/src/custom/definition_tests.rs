@@ -1,4 +1,4 @@
-//! What becomes of custom resources on their way into the store.
+//! Decoding, defaults and validation of custom resources.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Objects inside of objects, `x-kubernetes-embedded-resource`: they need a type, and their metadata are read and
-//! checked like those of any object.
+//! Embedded objects, `x-kubernetes-embedded-resource`: they need a type, and their metadata is read and validated as any
+//! object's.
 
 use baton_merge::Arena;
 use baton_merge::value::{Map, Value};
@@ -8,13 +8,13 @@ use super::names;
 use super::schema::Schema;
 use crate::field::{FieldError, FieldPath};
 
-/// Reads an object's metadata as a server does: gives them back, with the paths of fields that it doesn't know.
+/// Reads an object's metadata; returns it with the paths of unknown fields.
 pub(crate) type ReadMetadata<'f, 'a> = &'f dyn Fn(Value<'a>) -> Result<(Value<'a>, Vec<String>), String>;
 
-/// Checks an object's metadata.
+/// Validates an object's metadata.
 pub(crate) type CheckMetadata<'f> = &'f dyn Fn(Value<'_>, &FieldPath) -> Vec<FieldError>;
 
-/// Reads what a server knows of the objects in an object. Adds the paths of unknown fields.
+/// Reads the metadata of embedded objects, and adds the paths of unknown fields.
 pub(super) fn read<'a>(
     arena: &'a Arena,
     schema: &Schema,
@@ -80,7 +80,7 @@ fn read_object<'a>(
     Ok(())
 }
 
-/// What is wrong with the types and metadata of an object and of those in it.
+/// Validates types and metadata of an object and its embedded ones.
 pub(super) fn validate(
     schema: &Schema,
     is_object: bool,

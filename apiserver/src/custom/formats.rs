@@ -1,11 +1,11 @@
-//! The formats of texts that are enforced, as go-openapi's strfmt checks them.
+//! The enforced formats of strings, after go-openapi's strfmt.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A format that is enforced: its name without dashes, and what fulfils it.
+/// An enforced format: its name without dashes, and its check.
 type Format = (&'static str, fn(&str) -> bool);
 
 const FORMATS: &[Format] = &[
@@ -97,13 +97,13 @@ fn matches(regex: &Lazy, text: &str) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
-/// The check of a format, where it is enforced.
+/// The check of an enforced format.
 pub(super) fn of(name: &str) -> Option<fn(&str) -> bool> {
     let plain = name.replace('-', "");
     FORMATS.iter().find(|(known, _)| *known == plain).map(|(_, holds)| *holds)
 }
 
-/// Whether a server knows a format for values of a type.
+/// Whether a format is known for values of a type.
 pub(super) fn is_known(type_name: &str, format: &str) -> bool {
     match type_name {
         "" | "string" => of(format).is_some(),
@@ -152,7 +152,7 @@ fn is_hostname(text: &str) -> bool {
     matches(&HOSTNAME, text) && text.len() <= 255 && text.split('.').all(|label| label.len() <= 63)
 }
 
-/// What `url.ParseRequestURI` accepts: an absolute path, or a scheme with something after it.
+/// `url.ParseRequestURI`: an absolute path, or a scheme with something after it.
 fn is_uri(text: &str) -> bool {
     let is_plain = text.chars().all(|each| !each.is_control() && each != ' ');
     let scheme = text.split_once(':').is_some_and(|(scheme, rest)| {
@@ -265,7 +265,7 @@ fn go_duration(text: &str) -> Option<i64> {
     (!text.is_empty()).then_some(sum * sign)
 }
 
-/// The nanoseconds of the digits behind the point.
+/// The nanoseconds of the digits after the decimal point.
 fn fraction(digits: &str, unit: i64) -> i64 {
     let mut place = i128::from(unit);
     let mut scale: i128 = 1;

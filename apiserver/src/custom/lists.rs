@@ -1,4 +1,4 @@
-//! Whether the items of sets and of lists with keys are unique.
+//! Uniqueness of items in sets and map lists.
 
 use baton_merge::Arena;
 use baton_merge::value::{Map, Value};
@@ -6,7 +6,7 @@ use baton_merge::value::{Map, Value};
 use super::schema::Schema;
 use crate::field::{FieldError, FieldPath};
 
-/// The items of an object's lists that are there twice.
+/// The duplicate items of an object's lists.
 pub(super) fn validate(arena: &Arena, schema: &Schema, object: Value<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit(arena, schema, object, &FieldPath::default(), &mut errors);
@@ -63,7 +63,7 @@ fn keyed(
     duplicates(&keys, |index, keys| errors.push(FieldError::duplicate(&path.index(index), keys)));
 }
 
-/// The value with a lifetime of its own; keys are scalars, so there is next to nothing to copy.
+/// The value in the arena; keys are scalars, so there is little to copy.
 fn share<'a>(arena: &'a Arena, value: Value<'_>) -> Value<'a> {
     match value {
         Value::Null => Value::Null,
@@ -80,11 +80,11 @@ fn share<'a>(arena: &'a Arena, value: Value<'_>) -> Value<'a> {
     }
 }
 
-/// Each item that is there before, reported once.
+/// Calls `found` once for each duplicate item.
 fn duplicates<'a>(items: &[Value<'a>], mut found: impl FnMut(usize, Value<'a>)) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by(|left, right| items[*left].compare(&items[*right]).then(left.cmp(right)));
-    // Numbers are the same only if they are written alike.
+    // Numbers are equal only if they are written alike.
     let is_same = |left: Value<'a>, right: Value<'a>| {
         left == right && matches!(left, Value::Float(_)) == matches!(right, Value::Float(_))
     };

@@ -1,4 +1,4 @@
-//! The forms of names, with the messages of `k8s.io/apimachinery/pkg/util/validation`.
+//! Names, with the messages of `k8s.io/apimachinery/pkg/util/validation`.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("^[a-z]([-a-
 static SUBDOMAIN: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$").ok());
 
-/// What keeps a text from being a label of RFC 1035, joined as these definitions show it.
+/// The error of a text that isn't an RFC 1035 label, joined as CRDs show it.
 pub(super) fn dns_1035_label(text: &str) -> Option<String> {
     let form = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
                 character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
@@ -16,7 +16,7 @@ pub(super) fn dns_1035_label(text: &str) -> Option<String> {
     check(text, 63, &LABEL, form)
 }
 
-/// What keeps a text from being a subdomain of RFC 1123.
+/// The error of a text that isn't an RFC 1123 subdomain.
 pub(super) fn dns_1123_subdomain(text: &str) -> Option<String> {
     let form = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
                 must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \

@@ -1,4 +1,4 @@
-//! Checks numbers against their schemas, with the messages of kube-openapi's validation.
+//! Validation of numbers, with the messages of kube-openapi.
 
 use baton_merge::value::Value;
 use serde_json::Value as Json;
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::schema::{Bound, Schema};
 use super::validate::{Outcome, Validator};
 
-/// Checks a number: that its type can hold it, `multipleOf`, `maximum` and `minimum`.
+/// Validates the range of the type, `multipleOf`, `maximum` and `minimum`.
 pub(super) fn check(
     validator: Validator<'_>,
     schema: &Schema,
@@ -55,7 +55,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether a type can hold a number. Numbers with a part behind the point are no integers.
+/// Whether a type can hold a number. Numbers with a fraction aren't integers.
 fn fits(number: Value<'_>, type_name: &str, format: &str) -> bool {
     match (type_name, number) {
         ("integer", Value::Int(number)) => format != "int32" || i32::try_from(number).is_ok(),
@@ -90,7 +90,7 @@ fn is_multiple(value: Value<'_>, factor: f64) -> bool {
     }
 }
 
-/// Whether a number is an integer but for what calculating with doubles loses, as `IsFloat64AJSONInteger` of go-openapi says.
+/// Whether a number is an integer within the error of doubles, as `IsFloat64AJSONInteger` of go-openapi.
 fn is_nearly_integer(number: f64) -> bool {
     const MOST: f64 = 9_007_199_254_740_991.0;
     let rounded = number.round();
@@ -120,7 +120,7 @@ fn shown(value: Value<'_>, limit: f64) -> String {
     }
 }
 
-/// Whether a value is this JSON.
+/// Whether a value equals this JSON.
 pub(super) fn is_json(value: Value<'_>, json: &Json) -> bool {
     match (value, json) {
         (Value::Null, Json::Null) => true,

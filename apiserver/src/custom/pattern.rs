@@ -1,15 +1,15 @@
-//! Regular expressions as Go reads them, `regexp/syntax` with its Perl flags, written so that the crate `regex` reads them the
-//! same way: classes such as `\d` are ASCII, and `{`, `[` and `&&` are text where Go takes them as text.
+//! Go's regular expressions, `regexp/syntax` with its Perl flags, translated for the crate `regex`: classes such as `\d`
+//! are ASCII, and `{`, `[` and `&&` are literals where they are in Go.
 
 use std::collections::HashSet;
 
 use regex::{Regex, RegexBuilder};
 
-/// The most repetitions that Go allows, also of repetitions within each other.
+/// Go's limit of repetitions, also of nested ones.
 const MOST_REPEATS: u32 = 1000;
-/// How much memory a compiled pattern may take. Go's own limit of 1,000 repetitions comes first for nearly all patterns.
+/// The memory limit of a compiled pattern. Go's limit of 1,000 repetitions applies first to nearly all patterns.
 const MAX_SIZE: usize = 64 << 20;
-/// How deep groups may be nested in Go.
+/// Go's limit of nested groups.
 const MAX_DEPTH: u32 = 1000;
 
 const CLASSES: [&str; 14] = [
@@ -20,17 +20,17 @@ const CLASSES: [&str; 14] = [
 /// Compiles a pattern of Go.
 ///
 /// # Errors
-/// Why Go or the crate refuses it.
+/// The message of Go or the crate.
 pub(super) fn compile(source: &str) -> Result<Regex, String> {
     let pattern = from_go(source)?;
     let mut builder = RegexBuilder::new(&pattern);
     builder.size_limit(MAX_SIZE).nest_limit(MAX_DEPTH).build().map_err(|why| why.to_string())
 }
 
-/// A pattern of Go in the syntax of the crate.
+/// Translates a pattern of Go to the crate's syntax.
 ///
 /// # Errors
-/// Why Go refuses it. What both refuse is left to the crate.
+/// Go's message. Errors that both report are left to the crate.
 pub(super) fn from_go(source: &str) -> Result<String, String> {
     let pattern = String::with_capacity(source.len());
     let mut reader = Reader { rest: source, pattern, names: HashSet::new() };
@@ -44,7 +44,7 @@ struct Reader<'s> {
     names: HashSet<&'s str>,
 }
 
-/// How often what was read last repeats its innermost part.
+/// The repetitions of the last item's innermost part.
 #[derive(Clone, Copy)]
 struct Repeats {
     last: u32,
@@ -63,7 +63,7 @@ impl Reader<'_> {
     fn read(&mut self) -> Result<(), String> {
         let mut outer = Vec::new();
         let mut here = Repeats::NONE;
-        // Where a repetition began that nothing has followed yet.
+        // The start of a repetition that was just read.
         let mut repetition: Option<&str> = None;
         while let Some(first) = self.rest.chars().next() {
             let before = self.rest;
@@ -121,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a repetition, and returns how often it counts for Go's limit: once, unless it is by a number. None where there is no
+    /// Reads a repetition and returns its count towards Go's limit: one, unless it has a number. None if there is no
     /// repetition.
     fn repetition(&mut self, first: char) -> Result<Option<u32>, String> {
         let length = match first {
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(Some(times))
     }
 
-    /// Reads the start of a group. Whether it is one: flags alone stand for what follows them.
+    /// Reads the start of a group. Returns false for flags alone.
     fn group(&mut self) -> Result<bool, String> {
         let Some(inside) = self.rest.strip_prefix("(?") else {
             self.copy("(");
@@ -176,7 +176,7 @@ impl Reader<'_> {
         Ok(after == Some(':'))
     }
 
-    /// Reads a class in brackets.
+    /// Reads a bracket class.
     fn class(&mut self) -> Result<(), String> {
         let start = self.rest;
         self.copy("[");
@@ -233,16 +233,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what follows a backslash outside of a class.
+    /// Reads an escape outside of a class.
     fn escape(&mut self) -> Result<(), String> {
         if let Some(quoted) = self.rest.strip_prefix(r"\Q") {
             let (text, rest) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
-            // A repetition that follows is one of the last character.
+            // A repetition after it applies to the last character.
             text.chars().for_each(|each| self.literal(each));
             self.rest = rest;
             return Ok(());
         }
-        // Word boundaries of ASCII.
+        // Word boundaries are ASCII.
         for (go, own) in [(r"\b", r"(?-u:\b)"), (r"\A", r"\A"), (r"\B", r"(?-u:\B)"), (r"\z", r"\z")] {
             if let Some(rest) = self.rest.strip_prefix(go) {
                 self.rest = rest;
@@ -257,7 +257,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a class with a name, such as `\d` or `\pL`. Whether there is one.
+    /// Reads a named class, such as `\d` or `\pL`. Returns whether there is one.
     fn named_class(&mut self, is_inside: bool) -> bool {
         for (go, own, is_negated) in [
             (r"\d", "0-9", false),
@@ -315,7 +315,7 @@ impl Reader<'_> {
             'r' => Some('\r'),
             't' => Some('\t'),
             'v' => Some('\u{b}'),
-            // A digit alone would mean a group.
+            // A digit alone is a backreference.
             '1'..='7' if !self.rest.starts_with(|next: char| next.is_digit(8)) => None,
             '0'..='7' => {
                 let more = self.rest.chars().take(2).take_while(|next| next.is_digit(8)).count();
@@ -349,20 +349,20 @@ impl Reader<'_> {
         first
     }
 
-    /// Takes text over as it is.
+    /// Copies text as it is.
     fn copy(&mut self, text: &str) {
         self.pattern.push_str(text);
         self.rest = &self.rest[text.len()..];
     }
 }
 
-/// The bounds of a repetition, such as `2,3`; the second one may be open.
+/// The bounds of a repetition, such as `2,3`; the upper one may be open.
 fn bounds(text: &str) -> Option<(u32, Option<u32>)> {
     let number = |digits: &str| {
         let is_number = !digits.is_empty()
             && digits.chars().all(|digit| digit.is_ascii_digit())
             && (digits.len() == 1 || !digits.starts_with('0'));
-        // What is too large for a number is too large a count, too.
+        // A number that is too large exceeds the limit as well.
         is_number.then(|| digits.parse().unwrap_or(u32::MAX))
     };
     match text.split_once(',') {

@@ -1,14 +1,14 @@
-//! Takes out of an object what its schema doesn't know, and fills in what its schema has defaults for.
+//! Pruning of unknown fields, and defaults.
 
 use baton_merge::Arena;
 use baton_merge::value::{Map, Value};
 
 use super::schema::{Additional, Schema};
 
-/// The fields of every object, which no schema has to name.
+/// The fields of every object, which a schema needn't name.
 pub(super) const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes all fields of an object that its schema doesn't name, and returns their paths.
+/// Removes all fields that the schema doesn't name, and returns their paths.
 pub(super) fn prune<'a>(arena: &'a Arena, schema: &Schema, object: Value<'a>) -> (Value<'a>, Vec<String>) {
     let mut pruner = Pruner { arena, unknown: Vec::new() };
     let known = SchemaAt { schema: Some(schema), is_object: true, preserves: schema.preserves() };
@@ -17,7 +17,7 @@ pub(super) fn prune<'a>(arena: &'a Arena, schema: &Schema, object: Value<'a>) ->
     (kept, pruner.unknown)
 }
 
-/// Takes out nulls that may not be there and that no default replaces.
+/// Drops nulls that aren't allowed and have no default.
 pub(super) fn without_nulls<'a>(arena: &'a Arena, schema: Option<&Schema>, value: Value<'a>) -> Value<'a> {
     let may_not_be_there =
         |schema: Option<&Schema>| schema.is_some_and(|schema| !schema.nullable && schema.default.is_none());
@@ -38,7 +38,7 @@ pub(super) fn without_nulls<'a>(arena: &'a Arena, schema: Option<&Schema>, value
     }
 }
 
-/// Fills in the defaults of what isn't there, and of nulls that may not be there.
+/// Sets the defaults of absent values, and of nulls that aren't allowed.
 pub(super) fn with_defaults<'a>(arena: &'a Arena, schema: &'a Schema, value: Value<'a>) -> Value<'a> {
     match value {
         Value::Map(map) => {
@@ -76,11 +76,11 @@ struct Pruner<'a> {
     unknown: Vec<String>,
 }
 
-/// What is known of a value. Without a schema, nothing below it is.
+/// The schema at a value; without one, nothing below the value is known.
 #[derive(Clone, Copy)]
 struct SchemaAt<'s> {
     schema: Option<&'s Schema>,
-    /// Whether it is a whole object, at the root or embedded.
+    /// Whether it is a whole object, the root or an embedded one.
     is_object: bool,
     preserves: bool,
 }
@@ -91,7 +91,7 @@ impl<'s> SchemaAt<'s> {
         Self { schema, is_object: is(|schema| schema.embedded), preserves: is(Schema::preserves) }
     }
 
-    /// What is known of a member; `None` where the member itself isn't known.
+    /// The schema at a member; `None` if the member is unknown.
     fn member(self, name: &str) -> Option<Self> {
         let schema = self.schema?;
         match (schema.properties.get(name), &schema.additional) {
@@ -102,7 +102,7 @@ impl<'s> SchemaAt<'s> {
         }
     }
 
-    /// What is known of the items. Where the list preserves, its items do.
+    /// The schema at the items. They inherit `preserves` from the list.
     fn items(self) -> Option<Self> {
         let items = self.schema.and_then(|schema| schema.items.as_deref());
         match (items, self.preserves) {

@@ -1,4 +1,4 @@
-//! The `scale` subresource of custom resources: what it shows, and whether what its paths lead to can be shown.
+//! The `scale` subresource of custom resources, and validation of the values at its paths.
 
 use baton_merge::Arena;
 use baton_merge::value::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::field::{FieldError, FieldPath};
 
-/// Where a `scale` subresource reads and writes, as paths such as `.spec.replicas`.
+/// The paths of a `scale` subresource, such as `.spec.replicas`.
 #[derive(Clone, Debug)]
 pub(crate) struct ScalePaths {
     pub(crate) spec_replicas: String,
@@ -24,10 +24,10 @@ impl ScalePaths {
         })
     }
 
-    /// The Scale of an object, and whether the object says how many replicas are wanted.
+    /// The Scale of an object, and whether the object sets `specReplicasPath`.
     ///
     /// # Errors
-    /// When a path leads to something of another type, with upstream's message.
+    /// When a value at a path has the wrong type, with upstream's message.
     pub(crate) fn of<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Result<(Value<'a>, bool), String> {
         let wanted = number(object, &self.spec_replicas)?;
         let seen = number(object, &self.status_replicas)?.unwrap_or_default();
@@ -51,22 +51,22 @@ impl ScalePaths {
         Ok((scale, wanted.is_some()))
     }
 
-    /// Why a Scale of an object can't be read that says no wanted number.
+    /// The error of a Scale that is read without `specReplicasPath`.
     pub(crate) fn missing(&self) -> String {
         format!("the spec replicas field {:?} does not exist", self.spec_replicas)
     }
 
-    /// Why a Scale can't be written that says no wanted number.
+    /// The error of a Scale that is written without `specReplicasPath`.
     pub(crate) fn empty(&self) -> String {
         format!("the spec replicas field {:?} cannot be empty", self.spec_replicas)
     }
 
-    /// What is wrong with the values that the paths of the spec lead to.
+    /// Validates the values at the paths of the spec.
     pub(super) fn validate_spec(&self, object: Value<'_>, errors: &mut Vec<FieldError>) {
         errors.extend(wrong_number(object, &self.spec_replicas));
     }
 
-    /// What is wrong with the values that the paths of the status lead to.
+    /// Validates the values at the paths of the status.
     pub(super) fn validate_status(&self, object: Value<'_>, errors: &mut Vec<FieldError>) {
         errors.extend(wrong_number(object, &self.status_replicas));
         let selector = self.label_selector.as_ref();

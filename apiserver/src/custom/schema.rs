@@ -1,7 +1,6 @@
-//! The schema of a custom resource: `JSONSchemaProps` of apiextensions.k8s.io/v1, made ready to walk objects by.
+//! The schema of a custom resource: `JSONSchemaProps` of apiextensions.k8s.io/v1, compiled for walks over objects.
 //!
-//! What is empty is absent, as it is after a server stored it. Whether it is a schema that a server accepts isn't
-//! judged here.
+//! Empty members are absent, as they are after a server stored them. Validation of schemas is elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,7 +11,7 @@ use serde_json::Value as Json;
 use super::pattern;
 use super::rules::ValidationRule;
 
-/// A schema. The same type serves those below `allOf`, `anyOf`, `oneOf` and `not`, which only validate.
+/// A schema. Those below `allOf`, `anyOf`, `oneOf` and `not` have the same type and only validate.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     pub(super) type_name: String,
@@ -38,7 +37,7 @@ pub(crate) struct Schema {
     pub(super) any_of: Vec<Schema>,
     pub(super) one_of: Vec<Schema>,
     pub(super) not: Option<Box<Schema>>,
-    /// `x-kubernetes-preserve-unknown-fields`; only a definition that isn't valid says `false`.
+    /// `x-kubernetes-preserve-unknown-fields`; `false` is invalid.
     pub(super) preserve: Option<bool>,
     pub(super) embedded: bool,
     pub(super) int_or_string: bool,
@@ -46,32 +45,32 @@ pub(crate) struct Schema {
     pub(super) list_map_keys: Vec<String>,
     pub(super) map_type: Option<String>,
     pub(super) rules: Vec<ValidationRule>,
-    /// Members that matter only to whether the definition is valid.
+    /// Members that matter only for the validation of the CRD.
     pub(super) unsupported: Vec<&'static str>,
 }
 
-/// The end of a range of numbers.
+/// The bound of a range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) limit: f64,
     pub(super) exclusive: bool,
 }
 
-/// A pattern for texts.
+/// A pattern for strings.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) source: String,
     pub(super) regex: Result<Regex, String>,
 }
 
-/// What `additionalProperties` says.
+/// `additionalProperties`.
 #[derive(Debug)]
 pub(super) enum Additional {
     Allowed(bool),
     Of(Box<Schema>),
 }
 
-/// Members that are never carried out: a definition with one of these isn't valid, or they are prose.
+/// Members without an effect on objects: some are invalid, others are documentation.
 const UNSUPPORTED: [&str; 9] = [
     "id",
     "additionalItems",
@@ -84,11 +83,11 @@ const UNSUPPORTED: [&str; 9] = [
     "description",
 ];
 
-/// The schema of a resource without one: everything is unknown.
+/// The schema of a resource without one: all fields are unknown.
 pub(super) static EMPTY: LazyLock<Schema> = LazyLock::new(Schema::default);
 
 impl Schema {
-    /// Reads a schema. What has a type that it can't have is passed over.
+    /// Reads a schema. Members of a wrong type are ignored.
     pub(super) fn read(json: &Json) -> Self {
         let text = |name| json[name].as_str().unwrap_or_default().to_owned();
         let flag = |name| json[name].as_bool().unwrap_or_default();
@@ -154,7 +153,7 @@ impl Schema {
         all.map(|(name, property)| (name.clone(), Self::read(property))).collect()
     }
 
-    /// The schema of the values of a map, where there is one.
+    /// The schema of a map's values.
     pub(super) fn values(&self) -> Option<&Self> {
         match &self.additional {
             Some(Additional::Of(schema)) => Some(schema),
@@ -162,22 +161,22 @@ impl Schema {
         }
     }
 
-    /// The schema of a member, be it a field or the value of a key.
+    /// The schema of a member, a field or a value of a map.
     pub(super) fn member(&self, name: &str) -> Option<&Self> {
         self.properties.get(name).or_else(|| self.values())
     }
 
-    /// Whether fields that no schema names stay.
+    /// Whether unknown fields are preserved.
     pub(super) fn preserves(&self) -> bool {
         self.preserve == Some(true)
     }
 
-    /// Whether it is a list of this type.
+    /// Whether it has this list type.
     pub(super) fn is_list(&self, list_type: &str) -> bool {
         self.list_type.as_deref() == Some(list_type)
     }
 
-    /// The types that a value may have, as they are shown.
+    /// The types of values, as messages show them.
     pub(super) fn types(&self) -> &[&str] {
         if self.int_or_string {
             return &["integer", "string"];
@@ -194,13 +193,13 @@ impl Schema {
         }
     }
 
-    /// Whether there are rules in it, which `allOf` and the like never count among.
+    /// Whether it has rules; those below `allOf` and the like don't count.
     pub(super) fn has_rules(&self) -> bool {
         let below = self.properties.values().chain(self.items.as_deref()).chain(self.values());
         !self.rules.is_empty() || below.into_iter().any(Self::has_rules)
     }
 
-    /// Calls this with all schemas in it that describe structure or validate.
+    /// Calls `visit` with this schema and all below.
     pub(super) fn each(&self, visit: &mut impl FnMut(&Self)) {
         visit(self);
         let lists = [&self.all_of, &self.any_of, &self.one_of];

@@ -1,4 +1,4 @@
-//! Checks objects against their schemas, with the messages of kube-openapi's validation.
+//! Validation of objects against their schemas, with the messages of kube-openapi.
 
 use baton_merge::value::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::numbers;
 use super::schema::{Additional, Schema};
 use crate::field::{FieldError, FieldPath};
 
-/// What is wrong with a value. Where the old one is known, what was wrong before and didn't change is passed over.
+/// Validates a value. With an old value, errors that were there before are tolerated.
 pub(super) fn validate(
     base: &FieldPath,
     schema: &Schema,
@@ -18,7 +18,7 @@ pub(super) fn validate(
     Validator { base }.with_past(schema, value, "", past).errors
 }
 
-/// The outcome for a value. The matches show which of several alternatives failed the least.
+/// The outcome for a value. `matches` decides which of several alternatives fits best.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) errors: Vec<FieldError>,
@@ -47,7 +47,7 @@ pub(super) struct Validator<'s> {
     base: &'s FieldPath,
 }
 
-/// The types of values as JSON schemas have them, with the format that Go's types imply.
+/// The JSON schema type of a value, with the format that Go's type implies.
 fn type_of(value: Value<'_>) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -61,7 +61,7 @@ fn type_of(value: Value<'_>) -> (&'static str, &'static str) {
 }
 
 impl Validator<'_> {
-    /// The path that an error names.
+    /// The path of an error.
     fn at(self, path: &str) -> FieldPath {
         let path = path.strip_prefix('.').unwrap_or(path);
         if path.is_empty() { self.base.clone() } else { self.base.child(path) }
@@ -71,7 +71,7 @@ impl Validator<'_> {
         FieldError::invalid(&self.at(path), value, &format!("{path} in body {rest}"))
     }
 
-    /// An error that upstream doesn't give a place of its own.
+    /// An error without a path of its own.
     pub(super) fn plain(self, message: &str) -> FieldError {
         FieldError::invalid_text(self.base, "", message)
     }
@@ -276,7 +276,7 @@ impl Validator<'_> {
         outcome
     }
 
-    /// What `allOf`, `anyOf`, `oneOf` and `not` say. They know no past.
+    /// `allOf`, `anyOf`, `oneOf` and `not`, which tolerate nothing.
     fn junctors(self, schema: &Schema, value: Value<'_>, path: &str) -> Outcome {
         let mut outcome = Outcome::default();
         let try_all = |schemas: &[Schema]| -> Vec<Outcome> {
@@ -329,13 +329,13 @@ impl Validator<'_> {
     }
 }
 
-/// The past of a member. Changes of `apiVersion` and `kind` can't be seen: both objects are of one version.
+/// The old value of a member. `apiVersion` and `kind` count as unchanged: both objects are of one version.
 fn past_of<'s, 'a>(path: &str, past: Option<Correlated<'s, 'a>>, name: &str) -> Option<Correlated<'s, 'a>> {
     let is_hidden = path.is_empty() && ["apiVersion", "kind"].contains(&name);
     past.filter(|_| !is_hidden)?.key(name)
 }
 
-/// The format, where it is one that is enforced for values of this type.
+/// The format, if it is enforced for values of this type.
 fn enforced_format(schema: &Schema) -> &str {
     let type_name = if schema.int_or_string { "" } else { &schema.type_name };
     if formats::is_known(type_name, &schema.format) { &schema.format } else { "" }
@@ -345,7 +345,7 @@ fn split(outcomes: Vec<Outcome>) -> (Vec<Outcome>, Vec<Outcome>) {
     outcomes.into_iter().partition(Outcome::is_valid)
 }
 
-/// The alternative that failed the least, the first of those.
+/// The best alternative, the first of several.
 fn best(outcomes: Vec<Outcome>) -> Option<Outcome> {
     outcomes.into_iter().reduce(|best, each| if each.matches > best.matches { each } else { best })
 }

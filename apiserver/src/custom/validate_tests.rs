@@ -1,4 +1,4 @@
-//! What is said of values that their schemas don't allow.
+//! Errors of values that their schemas don't allow.
 
 use baton_merge::Arena;
 use serde_json::{Value as Json, json};

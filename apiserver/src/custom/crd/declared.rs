@@ -1,4 +1,5 @@
-//! The types that rules know of a schema, and how large their values can be: `SchemaDeclType` in k8s.io/apiserver's `pkg/cel/common`.
+//! The types of a schema for rules, with the largest sizes of their values: `SchemaDeclType` in k8s.io/apiserver's
+//! `pkg/cel/common`.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +8,17 @@ use super::super::schema::Schema;
 
 /// The largest request.
 pub(super) const MAX_REQUEST: u64 = 3 * 1024 * 1024;
-/// The longest JSON of a text, its quotes aside.
+/// The longest text in JSON, without its quotes.
 const MAX_TEXT: u64 = MAX_REQUEST - 2;
 
-/// What is known of the keys of a map.
+/// The type of a map's keys.
 static KEY: Declared = Declared { shape: Shape::Text, max_elements: 0, min_size: 2 };
 
-/// What a rule knows of a value.
+/// The declared type of a value.
 #[derive(Debug)]
 pub(super) struct Declared {
     pub(super) shape: Shape,
-    /// At most so many items, members, characters or bytes; 0 for what has none.
+    /// The most items, members, characters or bytes; 0 for other types.
     pub(super) max_elements: u64,
     /// The length of the shortest JSON.
     pub(super) min_size: u64,
@@ -25,7 +26,7 @@ pub(super) struct Declared {
 
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// Of a type that is known only when a rule is evaluated.
+    /// Known at evaluation only.
     Any,
     Bool,
     Int,
@@ -36,7 +37,7 @@ pub(super) enum Shape {
     Time,
     List(Box<Declared>),
     Map(Box<Declared>),
-    /// The fields, as rules write their names.
+    /// The fields, by their escaped names.
     Object(BTreeMap<String, Declared>),
 }
 
@@ -49,10 +50,10 @@ impl Declared {
         Self::new(Shape::Text, max_elements, 2)
     }
 
-    /// What rules know of values of a schema; `None` if they can't see them.
+    /// The declared type of a schema's values; `None` if rules can't access them.
     pub(super) fn of(schema: &Schema, is_object: bool) -> Option<Self> {
         let bound = |most: Option<i64>| most.map(|most| u64::try_from(most).unwrap_or(0));
-        // A character may have four bytes.
+        // A character has up to four bytes.
         let max_length = bound(schema.max_length).map(|most| most.saturating_mul(4));
         if schema.int_or_string {
             return Some(Self::new(Shape::Any, max_length.unwrap_or(MAX_TEXT), 1));
@@ -112,7 +113,7 @@ impl Declared {
         Self::new(Shape::Object(fields), 0, min_size)
     }
 
-    /// What is known of the items of a list, or of the values of a map.
+    /// The type of a list's items or a map's values.
     pub(super) fn below(&self) -> Option<&Self> {
         match &self.shape {
             Shape::List(below) | Shape::Map(below) => Some(below),
@@ -120,7 +121,7 @@ impl Declared {
         }
     }
 
-    /// What is known of the keys of a map.
+    /// The type of a map's keys.
     pub(super) fn key(&self) -> Option<&Self> {
         matches!(self.shape, Shape::Map(_)).then_some(&KEY)
     }

@@ -1,4 +1,4 @@
-//! Whether the defaults of a schema are what the schema allows.
+//! Validation of defaults against their schema.
 
 use baton_merge::Arena;
 use baton_merge::value::Value;
@@ -10,14 +10,14 @@ use super::super::schema::Schema;
 use super::super::validate;
 use crate::field::{FieldError, FieldPath};
 
-/// What is wrong with the defaults: they have to be what the schema allows.
+/// Validates all defaults of a schema.
 pub(super) fn check(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     visit_defaults(schema, true, path, &mut errors);
     errors
 }
 
-/// The default of a whole object says of what kind it is.
+/// The default of a whole object needs `apiVersion` and `kind`.
 fn check_identity(default: &Json, path: &FieldPath, errors: &mut Vec<FieldError>) {
     for name in ["apiVersion", "kind"] {
         if default[name].as_str().is_none_or(str::is_empty) {
@@ -48,7 +48,7 @@ fn check_default(schema: &Schema, default: &Json, path: &FieldPath) -> Vec<Field
     let arena = Arena::new();
     let Ok(value) = Value::from_json(&arena, default) else { return Vec::new() };
     let mut errors = Vec::new();
-    // The fields of an object are known in an embedded one only.
+    // Only an embedded object's own fields are known.
     let (_, unknown) = prune(&arena, schema, value);
     let is_foreign = |name: &&str| {
         !schema.embedded && !schema.preserves() && value.get(name).is_some() && schema.member(name).is_none()

@@ -1,4 +1,4 @@
-//! Whether rules name fields that there aren't. The types of expressions aren't checked further.
+//! Undeclared fields and variables in rules. The types of expressions aren't checked further.
 
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
@@ -6,7 +6,7 @@ use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 use super::super::rules::{TYPES, ValidationRule, escape};
 use super::super::schema::Schema;
 
-/// What is known of a value in a rule.
+/// The type of a value in a rule.
 #[derive(Clone, Copy)]
 enum Known<'s> {
     Unknown,
@@ -14,15 +14,15 @@ enum Known<'s> {
         schema: &'s Schema,
         is_object: bool,
     },
-    /// The fields of an object's metadata that rules see.
+    /// The metadata fields that rules can access.
     Metadata,
 }
 
-/// Namespaces of types.
+/// Namespaces of CEL types.
 const NAMESPACES: [&str; 3] = ["google", "kubernetes", "net"];
 
-/// Why a rule isn't accepted, and its member that is wrong: it can't be parsed, it names a field that there isn't, in
-/// cel-go's message, or that it is no condition.
+/// The wrong member of a rule and cel-go's message: the expression can't be parsed, has an undeclared reference, or isn't
+/// of the right type.
 pub(super) fn check(
     schema: &Schema,
     is_object: bool,
@@ -42,7 +42,7 @@ pub(super) fn check(
     Some(("messageExpression", format!("messageExpression compilation failed: {why}")))
 }
 
-/// What is known of the result of an expression.
+/// The type of an expression's result.
 fn compile<'s>(
     root: Known<'s>,
     source: &str,
@@ -60,7 +60,7 @@ fn compile<'s>(
 struct Walk<'s> {
     root: Known<'s>,
     variables: Vec<(String, Known<'s>)>,
-    /// What is wrong, and what to search for in the source to find where.
+    /// The undeclared reference, and the text that locates it in the source.
     undefined: Option<(String, String)>,
 }
 
@@ -137,7 +137,7 @@ impl<'s> Walk<'s> {
         match variable {
             Some((_, known)) => *known,
             None if name == "self" => self.root,
-            // An optional one has methods of its own.
+            // Optional values have methods of their own.
             None if name == "oldSelf" || TYPES.contains(&name) || NAMESPACES.contains(&name) => {
                 Known::Unknown
             }
@@ -176,7 +176,7 @@ fn below(schema: Option<&Schema>) -> Known<'_> {
     schema.map_or(Known::Unknown, |schema| Known::Of { schema, is_object: schema.embedded })
 }
 
-/// A message with the place in the source, as cel-go writes it.
+/// A message with its position in the source, as cel-go writes it.
 fn located(source: &str, what: &str, sign: &str) -> String {
     let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_');
     let place = source.match_indices(sign).find(|(at, _)| is_end(&source[at + sign.len()..]));

@@ -1,11 +1,11 @@
-//! Whether the lists of a schema have keys that their items have.
+//! Keys of map lists: the items must have them.
 
 use serde_json::Value as Json;
 
 use super::super::schema::Schema;
 use crate::field::{FieldError, FieldPath};
 
-/// What is wrong with the keys and items of a list.
+/// Validates the keys and items of a list.
 pub(super) fn check(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let keys = &schema.list_map_keys;
     let (type_at, keys_at) = (path.child("x-kubernetes-list-type"), path.child("x-kubernetes-list-map-keys"));

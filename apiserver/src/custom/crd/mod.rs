@@ -1,5 +1,5 @@
-//! The kind `CustomResourceDefinition` of apiextensions.k8s.io/v1 itself: its defaults, what is wrong with one, and what
-//! the server's controllers write to its status.
+//! The kind `CustomResourceDefinition` of apiextensions.k8s.io/v1: defaults, validation and the status that controllers
+//! write.
 
 mod costs;
 mod declared;
@@ -21,7 +21,7 @@ use super::schema::Schema;
 pub(crate) use spec::{validate, validate_status};
 pub(crate) use status::{DeletionProgress, is_terminating, reconcile, set_terminating};
 
-/// Fills in what a definition leaves out.
+/// Sets the defaults.
 pub(crate) fn default(crd: &mut Json) {
     let Some(spec) = crd["spec"].as_object_mut() else { return };
     if let Some(names) = spec.get_mut("names").and_then(Json::as_object_mut) {
@@ -44,7 +44,7 @@ pub(crate) fn default(crd: &mut Json) {
             status.insert("storedVersions".to_owned(), json!([name]));
         }
     }
-    // A webhook that says nothing is none.
+    // An empty webhook is absent.
     let conversion = crd.pointer_mut("/spec/conversion").and_then(Json::as_object_mut);
     if let Some(conversion) = conversion
         && conversion.get("webhook").is_some_and(|webhook| {
@@ -60,7 +60,7 @@ pub(crate) fn default(crd: &mut Json) {
     }
 }
 
-/// What becomes of a definition that is written: what the write may not set stays as it was, and `generation` counts.
+/// Resets the fields that the write may not set, and counts `generation`.
 pub(crate) fn prepare(crd: &mut Json, old: Option<&Json>, to_status: bool) {
     let Some(object) = crd.as_object_mut() else { return };
     match old {
@@ -94,7 +94,7 @@ pub(crate) fn prepare(crd: &mut Json, old: Option<&Json>, to_status: bool) {
     }
 }
 
-/// What a server warns of: formats that it doesn't know.
+/// Warnings about unknown formats.
 pub(crate) fn warnings(crd: &Json, old: Option<&Json>) -> Vec<String> {
     let known = old.map(unknown_formats).unwrap_or_default();
     let unknown = unknown_formats(crd).into_iter().filter(|format| !known.contains(format));
@@ -114,7 +114,7 @@ fn unknown_formats(crd: &Json) -> Vec<String> {
     found
 }
 
-/// The versions of a definition. What all of them say alike, a server keeps once, and says so where that is wrong.
+/// The versions of a CRD. Parts that all versions share are stored once, which shows in the paths of errors.
 #[derive(Clone, Copy)]
 struct Versions<'c>(&'c [Json]);
 
@@ -123,13 +123,13 @@ impl<'c> Versions<'c> {
         Self(crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// Whether all versions say this alike, so that it is kept once.
+    /// Whether all versions share a part.
     fn is_shared(self, part: fn(&Json) -> Option<&Json>) -> bool {
         let first = self.0.first().and_then(part);
         self.0.iter().all(|version| part(version) == first)
     }
 
-    /// A part of the versions: once, or by the position of each version that has it.
+    /// A part of the versions: once if it is shared, otherwise with the position of each version that has it.
     fn parts(self, part: fn(&Json) -> Option<&Json>) -> Vec<(Option<usize>, &'c Json)> {
         let present = |version| part(version).filter(|json| !json.is_null());
         if self.is_shared(part) {

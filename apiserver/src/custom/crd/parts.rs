@@ -1,4 +1,4 @@
-//! What is wrong with the parts of a definition around its schemas: subresources, columns, selectable fields, conversion.
+//! Validation of subresources, printer columns, selectable fields and conversion.
 
 use baton_merge::value::Value;
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use super::super::schema::Schema;
 use super::spec::{one_of, text};
 use crate::field::{FieldError, FieldPath};
 
-/// How many fields of a version objects may be selected by.
+/// The most selectable fields of a version.
 const MAX_SELECTABLE: usize = 8;
 
 pub(super) fn check_subresources(subresources: Option<&Json>, at: &FieldPath, errors: &mut Vec<FieldError>) {
@@ -168,7 +168,7 @@ pub(super) fn check_conversion(conversion: &Json, at: &FieldPath, errors: &mut V
     }
 }
 
-/// Where a webhook is that isn't in the cluster.
+/// Validates the URL of a webhook.
 fn check_url(url: &str, at: &FieldPath, errors: &mut Vec<FieldError>) {
     const FORM: &str = "; desired format: https://host[/path]";
 
@@ -196,9 +196,9 @@ fn check_url(url: &str, at: &FieldPath, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Which Service a webhook is behind.
+/// Validates the Service reference of a webhook.
 fn check_service(service: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
-    // The server takes the one for the other.
+    // Upstream swaps the two paths.
     for (name, shown) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, name).is_empty() {
             errors.push(FieldError::required(&at.child(shown), ""));
@@ -217,7 +217,7 @@ fn check_service(service: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
         _ if !path.starts_with('/') => invalid("must start with a '/'"),
         _ => {}
     }
-    // The first letter is always left out.
+    // Upstream skips the first character.
     let rest = path.get(1..).unwrap_or_default();
     for (index, segment) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
         if segment.is_empty() {

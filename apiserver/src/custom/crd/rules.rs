@@ -1,4 +1,4 @@
-//! What is wrong with the rules of a definition: how they are written, and whether they can be evaluated.
+//! Validation of rules: their form, their types and their cost.
 
 use baton_merge::value::Value;
 use kube_cel::cel::IdedExpr;
@@ -13,7 +13,7 @@ use crate::field::{FieldError, FieldPath, escaped};
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// How the rules of a schema are written.
+/// Validates the form of a schema's rules.
 pub(super) fn check(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
     for (index, rule) in schema.rules.iter().enumerate() {
         let at = path.child("x-kubernetes-validations").index(index);
@@ -61,7 +61,7 @@ fn has_lines(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// Whether a path such as `.spec['a-b']` leads to a field of a schema.
+/// Whether a path such as `.spec['a-b']` exists in a schema.
 fn leads_somewhere(schema: &Schema, path: &str) -> bool {
     let mut schema = schema;
     let mut rest = path;
@@ -82,11 +82,11 @@ fn leads_somewhere(schema: &Schema, path: &str) -> bool {
     true
 }
 
-/// What the rules of a version cost at most.
+/// The estimated cost of all rules of a version.
 #[derive(Default)]
 pub(super) struct Total {
     cost: u64,
-    /// The most expensive rules, by where they are.
+    /// The most expensive rules, with their paths.
     rules: Vec<(FieldPath, u64)>,
 }
 
@@ -98,7 +98,7 @@ impl Total {
         }
     }
 
-    /// Refuses rules that cost too much together.
+    /// Refuses rules whose total cost is too high.
     pub(super) fn check(mut self, path: &FieldPath, errors: &mut Vec<FieldError>) {
         if self.cost <= costs::SCHEMA_LIMIT {
             return;
@@ -112,18 +112,18 @@ impl Total {
     }
 }
 
-/// Where a schema is.
+/// The context of a schema whose rules are compiled.
 #[derive(Clone, Copy)]
 pub(super) struct RuleContext<'p> {
     pub(super) path: &'p FieldPath,
     pub(super) is_object: bool,
-    /// The schema from which on old values aren't known.
+    /// The outermost schema below which old values can't be correlated.
     pub(super) no_old_self: Option<&'p FieldPath>,
-    /// How often values of the schema can be in an object, if there is a limit.
+    /// The most values of the schema in an object, if there is a limit.
     pub(super) most: Option<u64>,
 }
 
-/// Whether the rules of a schema can be evaluated, and what that costs at most.
+/// Compiles and estimates the rules of a schema.
 pub(super) fn compile(
     schema: &Schema,
     context: RuleContext<'_>,
@@ -135,7 +135,7 @@ pub(super) fn compile(
     let most = declared.as_ref().map(|declared| most.unwrap_or(MAX_REQUEST / (declared.min_size + 1)));
     for (index, rule) in schema.rules.iter().enumerate() {
         let at = path.child("x-kubernetes-validations").index(index);
-        // The type has no names for JSON, so Go writes those of its fields.
+        // Go's type has no JSON names, so the names of its fields are printed.
         let shown = format!(
             r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
             json!(rule.rule),

@@ -1,4 +1,4 @@
-//! What is wrong with the schema of a definition, besides that it isn't structural.
+//! Validation of schemas, besides that they are structural.
 
 use baton_merge::value::Value;
 use serde_json::Value as Json;
@@ -9,12 +9,12 @@ use super::rules::{RuleContext, Total};
 use super::{defaults, lists, rules, structural};
 use crate::field::{FieldError, FieldPath};
 
-/// What may stand at the root of a schema where there is a status subresource, as upstream lists it.
+/// The members that the root may have beside a status subresource, in upstream's message.
 const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
     MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example \
     XPreserveUnknownFields XValidations]";
 
-/// What may not.
+/// The members that the root may not have.
 const NOT_AT_ROOT: [&str; 21] = [
     "id",
     "$schema",
@@ -39,7 +39,7 @@ const NOT_AT_ROOT: [&str; 21] = [
     "x-kubernetes-map-type",
 ];
 
-/// What is wrong with the schema of a version.
+/// Validates the schema of a version.
 pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<FieldError> {
     let schema = Schema::read(json);
     let mut errors = Vec::new();
@@ -87,22 +87,22 @@ fn is_set(value: &Json) -> bool {
     }
 }
 
-/// What the schemas above say of those below.
+/// Context that schemas inherit from those above.
 #[derive(Clone, Default)]
 struct Inherited {
-    /// Why there may be no defaults here.
+    /// The reason why defaults aren't allowed.
     no_defaults: Option<String>,
     inside_metadata: bool,
-    /// The schema from which on old values aren't known.
+    /// The outermost schema below which old values can't be correlated.
     no_old_self: Option<FieldPath>,
-    /// Whether it only validates: rules don't count there.
+    /// Whether it is below `allOf` and the like, where rules don't count.
     only_validates: bool,
-    /// How often values of the schema can be in an object, if there is a limit.
+    /// The most values of the schema in an object, if there is a limit.
     most: Option<u64>,
 }
 
 impl Inherited {
-    /// The place of items or values, of which there is such a limit.
+    /// The context of items or values with this limit.
     fn many(&self, limit: Option<i64>) -> Self {
         let limit = limit.map(|limit| u64::try_from(limit).unwrap_or(0));
         let most = self.most.zip(limit).map(|(most, limit)| most.saturating_mul(limit));
@@ -226,7 +226,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The type that an extension asks for.
+    /// Requires the type that an extension is for.
     fn needs_type(&mut self, schema: &Schema, path: &FieldPath, type_name: &str, extension: &str) -> bool {
         let detail = format!("must be {type_name} if {extension} is specified");
         let at = path.child("type");

@@ -1,4 +1,4 @@
-//! What is wrong with a CRD, with the messages of apiextensions-apiserver.
+//! Validation of CRDs, with the messages of apiextensions-apiserver.
 
 use baton_merge::value::Value;
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use super::parts::{check_columns, check_conversion, check_selectable, check_subr
 use super::{Versions, schema, status};
 use crate::field::{FieldError, FieldPath};
 
-/// What is wrong with a definition, after what was found wrong with its metadata.
+/// Validates a CRD; errors about its metadata come first.
 pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>) -> Vec<FieldError> {
     let mut errors = metadata;
     let (spec, path) = (&crd["spec"], FieldPath::new("spec"));
@@ -33,7 +33,7 @@ pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>
     errors
 }
 
-/// What is wrong with a definition whose status is written, after what was found wrong with its metadata.
+/// Validates an update of a CRD's status; errors about its metadata come first.
 pub(crate) fn validate_status(crd: &Json, metadata: Vec<FieldError>) -> Vec<FieldError> {
     let mut errors = metadata;
     check_accepted(crd, &mut errors);
@@ -54,7 +54,7 @@ pub(super) fn text<'j>(json: &'j Json, name: &str) -> &'j str {
     json[name].as_str().unwrap_or_default()
 }
 
-/// What may not change: the name of the resource never, scope and kind not once it is served.
+/// Immutable fields: always the name of the resource, scope and kind once it is established.
 fn check_fixed(crd: &Json, old: &Json, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let names = path.child("names");
     let mut fixed = |at: FieldPath, pointer: &str| {
@@ -158,14 +158,14 @@ fn check_versions(versions: Versions<'_>, path: &FieldPath, errors: &mut Vec<Fie
         let detail = "must have exactly one version marked as storage version";
         errors.push(FieldError::invalid_json(&at, &shown(versions), detail));
     }
-    // Go's type has a version of its own, which is the first one.
+    // Go's internal type has a `version`, which is the first one.
     let first = versions.0.first().map(|version| text(version, "name")).filter(|name| !name.is_empty());
     if let Some((name, why)) = first.and_then(|name| Some((name, names::dns_1035_label(name)?))) {
         errors.push(FieldError::invalid_text(&path.child("version"), name, &why));
     }
 }
 
-/// The versions as Go shows its internal type. What all share isn't there; other parts aren't shown here.
+/// The versions as Go prints its internal type. Shared parts are elsewhere; other parts aren't printed here.
 fn shown(versions: Versions<'_>) -> String {
     let shown = versions.0.iter().map(|version| {
         format!(
@@ -203,7 +203,7 @@ fn check_deprecation(version: &Json, at: &FieldPath, errors: &mut Vec<FieldError
     }
 }
 
-/// What all versions say alike.
+/// Validates the parts that all versions share.
 fn check_shared(versions: Versions<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let Some(first) = versions.0.first() else { return };
     let shared = |part: fn(&Json) -> Option<&Json>| {
@@ -246,7 +246,7 @@ fn check_names(names: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Versions that objects may still be stored in have to stay.
+/// Stored versions can't be removed.
 fn check_stored(crd: &Json, errors: &mut Vec<FieldError>) {
     let at = FieldPath::new("status").child("storedVersions");
     let stored = crd["status"]["storedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();

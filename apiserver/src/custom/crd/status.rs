@@ -1,4 +1,4 @@
-//! What the server's controllers write to the status of a definition.
+//! The status that the server's controllers write to a CRD.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -6,8 +6,8 @@ use super::super::schema::Schema;
 use super::structural;
 use crate::field::FieldPath;
 
-/// Brings the status up to date, as the controllers do one after another: accepts the names that no other definition of
-/// the group has, reports schemas that aren't structural, and establishes the resource. Returns whether anything changed.
+/// Updates the status as all controllers do, one after another: accepts names, reports schemas that aren't structural, and
+/// establishes the resource. Returns whether anything changed.
 pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
     let before = crd["status"].clone();
     accept_names(crd, others, now);
@@ -21,7 +21,7 @@ pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
     crd["status"] != before
 }
 
-/// How far the deletion of a CRD is.
+/// The progress of a CRD's deletion.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DeletionProgress {
     Pending,
@@ -32,7 +32,7 @@ pub(crate) enum DeletionProgress {
     NeverEstablished,
 }
 
-/// Shows in the status how far the deletion of a CRD is.
+/// Sets the condition `Terminating`.
 pub(crate) fn set_terminating(crd: &mut Json, progress: &DeletionProgress, now: &str) {
     let (reason, message) = match progress {
         DeletionProgress::Pending => (
@@ -56,12 +56,12 @@ impl DeletionProgress {
     }
 }
 
-/// Whether a definition is deleted.
+/// Whether the CRD is being deleted.
 pub(crate) fn is_terminating(crd: &Json) -> bool {
     is_true(crd, "Terminating")
 }
 
-/// Whether a condition of a definition is true.
+/// Whether a condition is true.
 pub(super) fn is_true(crd: &Json, condition: &str) -> bool {
     let mut conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|each| each["type"] == condition && each["status"] == "True")
@@ -162,7 +162,7 @@ fn accept_names(crd: &mut Json, others: &[&Json], now: &str) {
     }
 }
 
-/// Why schemas of a definition aren't structural: only definitions from before v1 can have such.
+/// The message of `NonStructuralSchema`, which only CRDs from before v1 can have.
 fn violations(crd: &Json) -> Option<String> {
     let mut errors = Vec::new();
     let spec = FieldPath::new("spec");
@@ -187,7 +187,7 @@ fn violations(crd: &Json) -> Option<String> {
 /// Groups of the Kubernetes community need approval.
 pub(super) const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// The reason of the condition and the message about the approval that a definition of a protected group has or lacks.
+/// The reason and the message of the approval condition, in a protected group.
 pub(super) fn approval(crd: &Json) -> Option<(&'static str, String)> {
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
     let is_protected = ["k8s.io", "kubernetes.io"]

@@ -1,9 +1,9 @@
-//! Whether a schema is structural, with the messages of apiextensions-apiserver.
+//! Structural schemas, with the messages of apiextensions-apiserver.
 
 use super::super::schema::{Additional, Schema};
 use crate::field::{FieldError, FieldPath};
 
-/// Where a schema stands.
+/// The level of a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
     Root,
@@ -11,7 +11,7 @@ enum Level {
     Field,
 }
 
-/// What keeps a schema from being structural, in order.
+/// The violations of a schema, in upstream's order.
 pub(super) fn validate(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, path, &mut errors);
@@ -20,7 +20,7 @@ pub(super) fn validate(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a schema has something that no structural schema can even be made of.
+/// Whether a schema can't be converted to a structural one.
 pub(super) fn is_unsupported(schema: &Schema) -> bool {
     let mut found = false;
     schema.each(&mut |each| {
@@ -122,7 +122,7 @@ fn object_fields(schema: &Schema, level: Level, path: &FieldPath, errors: &mut V
     }
 }
 
-/// Whether a schema of metadata says nothing but what names may be.
+/// Whether a schema of metadata restricts only names.
 fn only_names(metadata: &Schema) -> bool {
     let names = ["name", "generateName"];
     let has_nothing_else = metadata.unsupported.is_empty()
@@ -141,7 +141,7 @@ fn only_names(metadata: &Schema) -> bool {
     has_nothing_else && metadata.properties.keys().all(|name| names.contains(&name.as_str()))
 }
 
-/// The one form in which what only validates may name types.
+/// The only `anyOf` with types that `x-kubernetes-int-or-string` allows.
 fn is_int_or_string(any_of: &[Schema]) -> bool {
     let is = |schema: &Schema, type_name| schema.type_name == type_name;
     matches!(any_of, [first, second] if is(first, "integer") && is(second, "string"))
@@ -176,7 +176,7 @@ fn junctors(
     }
 }
 
-/// What may not stand in a schema that only validates.
+/// Members that aren't allowed below `allOf` and the like.
 fn nested(schema: &Schema, skip_any: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
     junctors(schema, skip_any, false, path, errors);
     if let Some(items) = &schema.items {
@@ -213,7 +213,7 @@ fn nested(schema: &Schema, skip_any: bool, path: &FieldPath, errors: &mut Vec<Fi
     }
 }
 
-/// What is validated must have its place in the structure.
+/// Fields that are validated must be in the structure as well.
 fn completeness(
     validation: &Schema,
     structure: Option<&Schema>,

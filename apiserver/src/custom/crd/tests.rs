@@ -1,4 +1,4 @@
-//! What becomes of definitions, and what is said of wrong ones.
+//! Defaults and validation of CRDs.
 
 use serde_json::json;
 
@@ -225,7 +225,7 @@ fn rules_without_limits_cost_too_much() {
         one(nested, &[("maxItems", json!(10)), ("items", json!({"type": "string", "maxLength": 20}))]),
         [""; 0]
     );
-    // What is in a list counts as often as it can be there.
+    // The cost of an item counts for the most items.
     let item = json!({"type": "integer", "x-kubernetes-validations": rules(&["self > 1"])});
     let list = |most: u32| json!({"type": "array", "maxItems": most, "items": item});
     assert_eq!(errors_of(&list(1_000_000)), [""; 0]);

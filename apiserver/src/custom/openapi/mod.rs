@@ -1,7 +1,7 @@
 //! The OpenAPI v3 document of a group version of custom resources, after apiextensions-apiserver's builder.
 //!
-//! What custom resources share with built-in ones (parameters of requests, types of metadata, Scale) comes from the
-//! document of `apps/v1`: a Deployment has every verb and subresource that a custom resource can have.
+//! The parts that custom resources share with built-in ones (parameters, metadata, Scale) come from the document of
+//! `apps/v1`: a Deployment has every verb and subresource that a custom resource can have.
 
 mod schemas;
 #[cfg(test)]
@@ -21,7 +21,7 @@ const TYPED: [&str; 2] = ["application/json", "application/yaml"];
 const PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
-/// The document of a group version: of one version of each definition. `apps` is the document of `apps/v1`.
+/// The document of one version of each CRD. `apps` is the document of `apps/v1`.
 pub(crate) fn document(version: &str, definitions: &[&Json], apps: &Json) -> Json {
     let mut paths = Map::new();
     let mut schemas = Map::new();
@@ -43,7 +43,7 @@ pub(crate) fn document(version: &str, definitions: &[&Json], apps: &Json) -> Jso
     document
 }
 
-/// The schemas that a document refers to and that it doesn't have, with those that they refer to.
+/// The schemas that a document refers to and lacks, with their own references.
 fn closure(document: &Json, known: &Json) -> Map<String, Json> {
     let mut found = Map::new();
     let mut names = BTreeSet::new();
@@ -74,7 +74,7 @@ fn references(json: &Json, names: &mut BTreeSet<String>) {
     }
 }
 
-/// A version of a custom resource, on its way into the document.
+/// A version of a custom resource.
 struct Resource<'c> {
     group: &'c str,
     version: &'c str,
@@ -82,7 +82,7 @@ struct Resource<'c> {
     list_kind: &'c str,
     plural: &'c str,
     namespaced: bool,
-    /// The version in the definition.
+    /// The version in the CRD.
     declared: &'c Json,
     apps: &'c Json,
 }
@@ -92,11 +92,11 @@ struct Operation<'o> {
     method: &'o str,
     action: &'o str,
     verb: &'o str,
-    /// `""` for objects themselves.
+    /// Empty for the object itself.
     subresource: &'o str,
     /// The type of the response.
     response: String,
-    /// The media types and the type of the request's body.
+    /// The media types and the type of the request body.
     body: Option<(&'o [&'o str], String)>,
 }
 
@@ -117,7 +117,7 @@ impl<'c> Resource<'c> {
         })
     }
 
-    /// The name of a type: the group's labels backwards, as Java names its packages.
+    /// The name of a type: the group's labels reversed, as in Java packages.
     fn type_name(&self, kind: &str) -> String {
         let backwards: Vec<_> = self.group.split('.').rev().collect();
         format!("{}.{}.{kind}", backwards.join("."), self.version)
@@ -170,7 +170,7 @@ impl<'c> Resource<'c> {
         let mut shared: Vec<Json> = place.iter().map(|name| self.place_parameter(name)).collect();
         shared.push(self.parameter("post", "pretty"));
         let mut path: Map<String, Json> = operations.into_iter().collect();
-        // What all verbs of a path have is said once.
+        // Parameters that all verbs of a path share are listed once.
         if path.len() == 1 {
             for operation in path.values_mut() {
                 if let Some(Json::Array(own)) =
@@ -194,7 +194,7 @@ impl<'c> Resource<'c> {
         json!({"name": name, "in": "path", "description": description, "required": true, "schema": schema})
     }
 
-    /// The parameters of a verb, as those of Deployments say them.
+    /// The parameters of a verb, as a Deployment has them.
     fn parameters(&self, action: &str) -> Vec<Json> {
         let (path, method) = match action {
             "list" | "deletecollection" | "get" => (TEMPLATE.to_owned(), "get"),

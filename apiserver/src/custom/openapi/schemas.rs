@@ -1,4 +1,4 @@
-//! The types of custom resources in their OpenAPI document.
+//! Schemas of custom resources in the OpenAPI document.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -40,7 +40,7 @@ impl Resource<'_> {
         schemas.insert(self.type_name(self.list_kind), list);
     }
 
-    /// The fields of every object; the schema can't change them.
+    /// Adds the fields of every object, which the CRD's schema can't change.
     fn add_object_fields(&self, schema: &mut Json, metadata: &str, what: &str, anchor: &str) {
         let known = &self.apps["components"]["schemas"][DEPLOYMENT]["properties"];
         let Some(schema) = schema.as_object_mut() else { return };
@@ -54,7 +54,7 @@ impl Resource<'_> {
         });
     }
 
-    /// Adds the fields of objects to those inside of this one.
+    /// Adds the fields of embedded objects.
     fn embed(&self, schema: &mut Json) {
         let Some(members) = schema.as_object_mut() else { return };
         for name in ["items", "additionalProperties"] {
@@ -84,7 +84,7 @@ impl Resource<'_> {
     }
 }
 
-/// Says in another form that a value may be an integer or a string.
+/// Writes int-or-string as upstream publishes it.
 fn unfold(schema: &mut Json) {
     let Some(members) = schema.as_object_mut() else { return };
     for name in ["items", "additionalProperties"] {

@@ -1,4 +1,4 @@
-//! What documents of custom resources say.
+//! OpenAPI documents of custom resources.
 
 use super::*;
 

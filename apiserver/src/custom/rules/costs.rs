@@ -1,4 +1,4 @@
-//! What a call costs when it is evaluated: `interpreter/runtimecost.go` and `ext/lists.go` of cel-go, and `pkg/cel/library/cost.go` of
+//! The runtime cost of calls: `interpreter/runtimecost.go` and `ext/lists.go` of cel-go, and `pkg/cel/library/cost.go` of
 //! k8s.io/apiserver.
 
 use kube_cel::cel::Value;
@@ -7,22 +7,22 @@ use kube_cel::cel::common::ast::operators;
 use super::macros::SORT_BY_KEYS;
 use super::unordered::{items, optional};
 
-/// What an expression may cost.
+/// The limit of an expression.
 pub(super) const CALL_LIMIT: u64 = 1_000_000;
-/// What all rules of an object may cost.
+/// The limit of all rules of an object.
 pub(super) const OBJECT_LIMIT: u64 = 10_000_000;
 
 pub(in super::super) const SELECTION: u64 = 1;
 pub(in super::super) const NEW_LIST: u64 = 10;
 pub(in super::super) const NEW_MAP: u64 = 30;
 
-/// The cost of a unit of a text that is read, and of one of a regular expression.
+/// The cost of a unit of text, and of a unit of a regular expression.
 pub(in super::super) const PER_TEXT: f64 = 0.1;
 pub(in super::super) const PER_PATTERN: f64 = 0.25;
-/// The longest regular expression of a usual format; the crate doesn't say which one a format is.
+/// The longest pattern of the common formats; the crate doesn't tell which format a value is.
 const FORMAT_PATTERN: u64 = 60;
 
-/// The cost of a call, given all its arguments, the target first.
+/// The cost of a call, whose first argument is its target.
 pub(super) fn of_call(name: &str, args: &[&Value], result: Option<&Value>) -> u64 {
     let sizes: Vec<u64> = args.iter().map(|arg| size(arg)).collect();
     let text = |size: u64, factor: f64| scaled(size, factor * PER_TEXT);
@@ -59,7 +59,7 @@ pub(super) fn of_call(name: &str, args: &[&Value], result: Option<&Value>) -> u6
         ("find" | "findAll" | "matches", [size, pattern, ..]) => matched(*size, *pattern),
         ("validate", [_, size]) => matched(*size, FORMAT_PATTERN),
         ("contains", [size, part]) => text(*size, 1.0).saturating_mul(text(*part, 1.0)),
-        // The sizes of addresses aren't known to Go, either.
+        // Go doesn't know the sizes of addresses, either.
         ("containsIP", [_, other]) => text(2, 1.0) + if is_text(args[1]) { text(*other, 1.0) } else { 0 },
         ("containsCIDR", [_, other]) => {
             text(2, 1.0) + text(1, 1.0) + 1 + if is_text(args[1]) { text(*other, 1.0) } else { 0 }
@@ -89,7 +89,7 @@ pub(super) fn of_call(name: &str, args: &[&Value], result: Option<&Value>) -> u6
     }
 }
 
-/// The cost of so many units.
+/// The cost of this many units.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -104,7 +104,7 @@ fn is_text(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Bytes(_))
 }
 
-/// How many characters, bytes or items there are; one for anything else.
+/// The count of characters, bytes or items; one for other values.
 fn size(value: &Value) -> u64 {
     let size = match value {
         Value::String(text) => text.chars().count(),

@@ -1,4 +1,4 @@
-//! Walks an object along its schema and evaluates the rules on the way.
+//! Evaluates the rules of an object, along its schema.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::values::to_cel;
 use super::{Program, ValidationRule, costs, functions};
 use crate::field::{FieldError, FieldPath};
 
-/// The longest message that an expression may make.
+/// The longest message that an expression may return.
 const MAX_MESSAGE: usize = 5 * 1024;
 
 const OVER_BUDGET: &str =
@@ -24,7 +24,7 @@ thread_local! {
     static FUNCTIONS: Context<'static> = functions::all();
 }
 
-/// What is known of a value's past, to tolerate what was wrong before.
+/// The old value, which decides what is tolerated.
 #[derive(Clone, Copy, Default)]
 pub(in super::super) struct Past<'s, 'a> {
     current: Option<Correlated<'s, 'a>>,
@@ -32,7 +32,7 @@ pub(in super::super) struct Past<'s, 'a> {
 }
 
 impl<'s, 'a> Past<'s, 'a> {
-    /// The past of an object.
+    /// The old value of an object.
     pub(in super::super) fn of(current: Option<Correlated<'s, 'a>>) -> Self {
         Self { current, nearest: None }
     }
@@ -57,14 +57,14 @@ impl<'s, 'a> Past<'s, 'a> {
     }
 }
 
-/// What the rules of a schema and of those below say of an object.
+/// The failures of an object's rules.
 #[derive(Default)]
 pub(in super::super) struct Findings {
     pub(in super::super) errors: Vec<FieldError>,
     pub(in super::super) warnings: Vec<String>,
 }
 
-/// Evaluates all rules. With an old value, those that compare with it, too.
+/// Evaluates all rules; transition rules need an old value.
 pub(in super::super) fn validate(
     schema: &Schema,
     is_object: bool,
@@ -77,7 +77,7 @@ pub(in super::super) fn validate(
     if schema.has_rules() {
         FUNCTIONS.with(|functions| {
             let mut walk = Walk { functions, findings: &mut findings, budget: costs::OBJECT_LIMIT };
-            // After what costs too much, no rule is evaluated.
+            // Once the budget is exceeded, no more rules are evaluated.
             let _over_budget = walk.value(schema, is_object, path, new, old, past);
         });
     }
@@ -87,11 +87,11 @@ pub(in super::super) fn validate(
 struct Walk<'w> {
     functions: &'w Context<'static>,
     findings: &'w mut Findings,
-    /// What the rules may still cost.
+    /// The budget left.
     budget: u64,
 }
 
-/// The variables of rules.
+/// The variables of a rule.
 type Variables<'v> = [(&'v str, cel::Value)];
 
 impl Walk<'_> {
@@ -199,7 +199,7 @@ impl Walk<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Evaluates an expression, unless that costs more than is left.
+    /// Evaluates an expression, unless the budget is exceeded.
     fn run(&mut self, program: &Program, variables: &Variables<'_>) -> Option<Run> {
         let mut evaluation = Evaluation::new(self.functions, variables);
         let result = evaluation.value(&program.expression);
@@ -212,7 +212,7 @@ impl Walk<'_> {
         ControlFlow::Break(())
     }
 
-    /// A rule that isn't kept: an error, or a warning if nothing has changed.
+    /// A failed rule: an error, or a warning if nothing has changed.
     fn failed(
         &mut self,
         node: &Node<'_, '_>,
@@ -237,10 +237,10 @@ impl Walk<'_> {
         end
     }
 
-    /// The message that a rule's expression makes, where it makes one that can be shown.
+    /// The message of a rule's `messageExpression`, if it returns a valid one.
     ///
     /// # Errors
-    /// When it costs too much.
+    /// When the budget is exceeded.
     fn made_message(
         &mut self,
         rule: &ValidationRule,
@@ -264,14 +264,14 @@ impl Walk<'_> {
     }
 }
 
-/// What an expression evaluates to.
+/// The result of an expression.
 struct Run {
     result: Result<cel::Value, ExecutionError>,
-    /// Whether it costs too much.
+    /// Whether the cost limit stopped it.
     is_cancelled: bool,
 }
 
-/// A value that has rules.
+/// A value with rules.
 struct Node<'n, 'a> {
     schema: &'n Schema,
     path: &'n FieldPath,
@@ -301,7 +301,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// What went wrong, as cel-go says it where that is known.
+/// The error's message, as cel-go writes it where that is known.
 fn message_of(why: &ExecutionError) -> String {
     match why {
         ExecutionError::NoSuchKey(name) => format!("no such key: {name}"),

@@ -1,4 +1,4 @@
-//! The functions of expressions: those of the crates, and those in which the crates differ from cel-go.
+//! Functions of CEL: those of the crates, and replacements where the crates differ from cel-go.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use super::values::known;
 
 type Result<T = Value> = std::result::Result<T, ExecutionError>;
 
-/// The names of types that rules compare with.
+/// The names of types.
 pub(in super::super) const TYPES: [&str; 9] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
 
-/// The longest list that a rule may make of a number. The limit of costs doesn't let a rule make a longer one.
+/// The longest list that a rule may make of a number, longer than the cost limit allows.
 const MAX_RANGE: i64 = 1_000_000;
 
-/// The functions of the crates, and the types. Types are texts here, since the crates don't know them.
+/// The functions of the crates, and the types, as strings since the crates lack them.
 pub(super) fn all() -> Context<'static> {
     let mut context = Context::default().with_all();
     for name in TYPES {
@@ -112,7 +112,7 @@ fn method(functions: &Context<'static>, name: &str, target: &Value, args: &[Valu
     }
 }
 
-/// A function of what a comprehension has collected.
+/// A function of a comprehension's accumulator.
 pub(super) fn collected(
     functions: &Context<'static>,
     name: &str,
@@ -147,7 +147,7 @@ fn inserted(mut map: Map, members: Vec<(Key, Value)>) -> Result {
     Ok(Value::Map(map))
 }
 
-/// A call of a function of the crates.
+/// Calls a function of the crates.
 fn native(functions: &Context<'static>, name: &str, target: Option<&Value>, args: &[Value]) -> Result {
     let mut scope = functions.new_inner_scope();
     let mut given = 0;
@@ -165,17 +165,17 @@ fn native(functions: &Context<'static>, name: &str, target: Option<&Value>, args
     Value::resolve(&IdedExpr { id: 0, expr: Expr::Call(call) }, &scope)
 }
 
-/// The field of an object or a map, where there is one, also of an optional one.
+/// The field of an object, a map or an optional value, if it exists.
 pub(super) fn field(value: &Value, name: &str) -> Result<Option<Value>> {
     found(value, &text(name.to_owned()))
 }
 
-/// A field that is selected.
+/// A selected field.
 pub(super) fn selected(value: &Value, name: &str) -> Result {
     at(value, &text(name.to_owned()))
 }
 
-/// What is at a key or an index. What is in an optional value is optional, too.
+/// The value at a key or an index. That of an optional value is optional.
 fn at(base: &Value, key: &Value) -> Result {
     let value = found(base, key)?;
     if optional(base).is_some() {
@@ -257,7 +257,7 @@ fn range(length: i64) -> Result {
     if length > MAX_RANGE {
         return Err(ExecutionError::function_error("lists.range", "it costs too much"));
     }
-    // What is negative makes an empty list.
+    // A negative length makes an empty list.
     Ok(Value::List(Arc::new((0..length).map(Value::Int).collect())))
 }
 
@@ -276,7 +276,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The number of characters, bytes or items.
+/// The count of characters, bytes or items.
 fn size(value: &Value) -> Result {
     let size = match value {
         Value::String(text) => text.chars().count(),
@@ -302,7 +302,7 @@ fn bool_of(value: &Value) -> Result {
     }
 }
 
-/// The characters of a text, at most as many as asked for; the last one is all the rest.
+/// The characters of a text, at most as many as the limit; the last one is the rest.
 fn characters(target: &Value, limit: &[Value]) -> Result {
     let Value::String(target) = target else { return Err(ExecutionError::NoSuchOverload) };
     let limit = match limit {
@@ -344,7 +344,7 @@ fn text(text: String) -> Value {
     Value::String(Arc::new(text))
 }
 
-/// A bool, a time or a duration as cel-go writes it.
+/// A bool, a time or a duration, as cel-go writes it.
 fn as_text(value: &Value) -> Value {
     match value {
         Value::Bool(value) => text(value.to_string()),

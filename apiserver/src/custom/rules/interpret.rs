@@ -1,4 +1,4 @@
-//! Evaluates an expression as cel-go does, and counts what that costs. The functions are [those of the crates](super::functions).
+//! Evaluates expressions as cel-go does, and counts their cost. The functions are in [`functions`](super::functions).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::{costs, functions};
 
 type Result<T = Value> = std::result::Result<T, ExecutionError>;
 
-/// A name and its value. What a comprehension has collected so far may be an error.
+/// A name and its value. The accumulator of a comprehension may be an error.
 type Variable<'e> = (&'e str, Result);
 
-/// An evaluation with its variables, and what it has cost so far.
+/// An evaluation: its variables and its cost so far.
 pub(super) struct Evaluation<'e> {
     functions: &'e Context<'static>,
     variables: Vec<Variable<'e>>,
@@ -32,7 +32,7 @@ impl<'e> Evaluation<'e> {
         Self { functions, variables, cost: 0 }
     }
 
-    /// Whether the evaluation was cancelled because it costs too much.
+    /// Whether the cost limit stopped it.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cost > costs::CALL_LIMIT
     }
@@ -134,14 +134,14 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// A part of a choice or of a selection, whose first variable is free.
+    /// An operand of a conditional or a selection, whose first variable has no cost.
     fn part(&mut self, expression: &'e IdedExpr) -> Result {
         let value = self.value(expression);
         self.cost = self.cost.saturating_sub(if is_attribute(expression) { costs::SELECTION } else { 0 });
         value
     }
 
-    /// What something is selected of.
+    /// The operand of a selection.
     fn operand(&mut self, expression: &'e IdedExpr) -> Result {
         let value = self.value(expression);
         self.cost += if is_attribute(expression) { 0 } else { costs::SELECTION };
@@ -152,7 +152,7 @@ impl<'e> Evaluation<'e> {
         self.variables.iter().any(|(known, _)| *known == name)
     }
 
-    /// `&&` and `||`: one side that decides is enough, whatever is wrong with the other.
+    /// `&&` and `||`: a decisive side is enough, even if the other one is an error.
     fn decided(&mut self, left: &'e IdedExpr, right: &'e IdedExpr, decisive: bool) -> Result {
         let left = self.value(left).and_then(|value| bool(&value));
         if left == Ok(decisive) {
@@ -165,7 +165,7 @@ impl<'e> Evaluation<'e> {
         left.and(right).map(Value::Bool)
     }
 
-    /// A function of what the innermost comprehension has collected, which nothing else reads: so it needn't be copied.
+    /// A function of the innermost accumulator, which nothing else reads, so it isn't copied.
     fn collected(&mut self, name: &str, added: &'e [IdedExpr]) -> Result {
         self.cost += costs::SELECTION;
         let place = self.variables.iter().rposition(|(name, _)| *name == RESULT);
@@ -234,7 +234,7 @@ impl<'e> Evaluation<'e> {
     }
 }
 
-/// What the variables of a comprehension become, one after the other.
+/// The values of a comprehension's variables in each round.
 enum Rounds {
     Items { items: Arc<Vec<Value>>, index: usize, with_index: bool },
     Members { members: std::vec::IntoIter<(Key, Value)>, with_value: bool },
@@ -277,7 +277,7 @@ fn bool(value: &Value) -> Result<bool> {
     }
 }
 
-/// Whether it's a variable, or something that is selected.
+/// Whether it is a variable or a selection.
 fn is_attribute(expression: &IdedExpr) -> bool {
     const SELECTIONS: [&str; 3] = [operators::INDEX, operators::OPT_INDEX, operators::OPT_SELECT];
     match &expression.expr {
@@ -287,7 +287,7 @@ fn is_attribute(expression: &IdedExpr) -> bool {
     }
 }
 
-/// Whether cel-go makes a constant of it, which costs nothing.
+/// Whether cel-go makes it a constant, which has no cost.
 fn is_constant(expression: &IdedExpr) -> bool {
     match &expression.expr {
         Expr::Literal(_) => true,
@@ -302,7 +302,7 @@ fn is_constant_entry(entry: &EntryExpr) -> bool {
     matches!(entry, EntryExpr::MapEntry(entry) if is_constant(&entry.key) && is_constant(&entry.value))
 }
 
-/// Whether cel-go computes a call beforehand: a conversion of a constant, or what is needed to search a constant list.
+/// Whether cel-go folds a call: a conversion of a constant, or a search in a constant list.
 fn is_folded(call: &CallExpr) -> bool {
     const CONVERSIONS: [&str; 9] =
         ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"];
@@ -313,7 +313,7 @@ fn is_folded(call: &CallExpr) -> bool {
     }
 }
 
-/// The value of an optional element, where there is one.
+/// The value of an optional element, if present.
 fn present(value: &Value) -> Result<Option<Value>> {
     Ok(optional(value).map(OptionalValue::value).ok_or(ExecutionError::NoSuchOverload)?.cloned())
 }

@@ -1,10 +1,10 @@
-//! Macros that the parser doesn't expand, as cel-go expands them: those with two variables, of optional values, and `sortBy`.
+//! Macros that the parser doesn't expand: those with two variables, of optional values, and `sortBy`.
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, operators,
 };
 
-/// What a comprehension has collected so far. No expression can name it.
+/// The accumulator of a comprehension, which no expression can name.
 pub(super) const RESULT: &str = "@result";
 const SORTED: &str = "@sorted";
 /// Functions that no expression can name.
@@ -45,7 +45,7 @@ pub(super) fn expand(expression: &mut IdedExpr) {
     }
 }
 
-/// What a call stands for, if it is a macro.
+/// The expansion of a call, if it is a macro.
 fn expanded(call: &CallExpr) -> Option<IdedExpr> {
     let target = call.target.as_deref()?;
     let names: Vec<&str> = call.args.iter().map_while(name).collect();
@@ -77,7 +77,7 @@ fn expanded(call: &CallExpr) -> Option<IdedExpr> {
     }
 }
 
-/// The start, the condition, a step and the result of a macro with two variables.
+/// The initial value, the condition, the step and the result of a macro with two variables.
 fn with_two_variables(
     name: &str,
     first: &str,
@@ -154,7 +154,7 @@ impl Fold<'_> {
     }
 }
 
-/// A body in which a variable has a value.
+/// Binds a variable in a body.
 fn bind(variable: &str, value: IdedExpr, body: IdedExpr) -> IdedExpr {
     let fold = Fold {
         range: list([]),

@@ -1,6 +1,5 @@
-//! Validation rules in CEL, `x-kubernetes-validations`, as apiextensions-apiserver evaluates them. The parser and most functions
-//! are those of the crates `cel` and `kube-cel`; the evaluation with its costs, what rules see of an object and what their failures
-//! say is done here.
+//! Validation rules in CEL, `x-kubernetes-validations`, after apiextensions-apiserver. The crates `cel` and `kube-cel`
+//! parse and have most functions; evaluation, costs, access to objects and messages are here.
 
 mod costs;
 mod evaluate;
@@ -21,7 +20,6 @@ pub(super) use functions::TYPES;
 pub(super) use macros::{MAP_INSERT, SORT_BY_KEYS};
 pub(super) use values::escape;
 
-/// A rule.
 #[derive(Debug)]
 pub(super) struct ValidationRule {
     pub(super) rule: String,
@@ -71,31 +69,31 @@ impl ValidationRule {
     /// The rule, parsed.
     ///
     /// # Errors
-    /// Why it can't be parsed.
+    /// The parser's message.
     pub(super) fn expression(&self) -> Result<&IdedExpr, &str> {
         self.program.as_ref().map(|program| &program.expression).map_err(String::as_str)
     }
 
-    /// The expression of the message, parsed, where there is one.
+    /// The parsed `messageExpression`, if there is one.
     ///
     /// # Errors
-    /// Why it can't be parsed.
+    /// The parser's message.
     pub(super) fn made_message_expression(&self) -> Option<Result<&IdedExpr, &str>> {
         let program = self.message_program.as_ref()?.as_ref();
         Some(program.map(|program| &program.expression).map_err(String::as_str))
     }
 
-    /// Whether the rule compares with the old value.
+    /// Whether the rule uses `oldSelf`.
     pub(super) fn uses_old_self(&self) -> bool {
         self.program.as_ref().is_ok_and(|program| program.uses_old_self)
     }
 
-    /// The rule by its message, or else by its text.
+    /// The message of the rule or, without one, its text.
     fn shown(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }
 
-    /// What is said when the rule fails.
+    /// The detail of a failure.
     fn detail(&self) -> String {
         if self.message.is_empty() {
             format!("failed rule: {}", self.shown())
@@ -104,7 +102,7 @@ impl ValidationRule {
         }
     }
 
-    /// The field that a failure names, below the rule's own place. Paths are checked when a definition is.
+    /// The `fieldPath` of a failure, below the rule's own path. It was validated with the CRD.
     fn below(&self) -> Option<String> {
         let path = self.field_path.trim();
         let path = path.replace("['", "[").replace("']", "]").replace("\\'", "'");

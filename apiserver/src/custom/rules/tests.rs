@@ -1,4 +1,4 @@
-//! What rules say of objects.
+//! Evaluation of rules.
 
 use baton_merge::Arena;
 use serde_json::{Value as Json, json};
@@ -15,7 +15,7 @@ fn findings(schema: &Json, new: &Json, old: Option<&Json>) -> (Vec<String>, Vec<
     (found.errors.iter().map(ToString::to_string).collect(), found.warnings)
 }
 
-/// What `go run ./tables` has recorded.
+/// The results of cel-go, as recorded by `go run ./tables`.
 fn recorded() -> Json {
     serde_json::from_str(include_str!("costs.json")).unwrap()
 }
@@ -143,7 +143,7 @@ fn rules_that_cost_too_much_end_the_evaluation() {
              be run due to call cost exceeds limit for rule: {expensive}"
         )]
     );
-    // Each of these costs less than its limit, and all of them more than that of an object.
+    // Each rule is within its limit, and all exceed that of an object.
     let (errors, _) = findings(&spec(&json!(vec![json!({"rule": expensive}); 14])), &of(600), None);
     let over_budget =
         "validation failed due to running out of cost budget, no further validation rules will be run";

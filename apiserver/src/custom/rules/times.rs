@@ -1,13 +1,13 @@
-//! What rules read of a time: its hour and the like, in a time zone.
+//! Fields of a timestamp, in a time zone.
 
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use kube_cel::cel::{ExecutionError, Value};
 
-/// A field of a time in a zone, or in UTC.
+/// A field of a timestamp in a zone, or in UTC.
 ///
 /// # Errors
-/// When there is no such zone.
+/// When the zone doesn't exist.
 pub(super) fn field(name: &str, time: &Value, zone: Option<&str>) -> Option<Result<Value, ExecutionError>> {
     let Value::Timestamp(time) = time else { return None };
     let read: fn(&Zoned) -> i64 = match name {

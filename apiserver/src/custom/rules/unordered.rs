@@ -1,4 +1,4 @@
-//! Lists that are sets or maps by their schema: they are compared without regard to order, and `+` unites them.
+//! Lists that are sets or maps by their schema: equality ignores order, and `+` merges.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube_cel::cel::Value;
 use kube_cel::cel::objects::{KeyRef, Map, Opaque, OptionalValue};
 
-/// A set, or a map of its items by keys.
+/// A set, or a list as a map by its keys.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unordered {
     items: Arc<Vec<Value>>,
@@ -20,7 +20,7 @@ impl Opaque for Unordered {
     }
 }
 
-/// What makes two items the same one.
+/// The identity of an item.
 type Identity = Vec<Option<String>>;
 
 impl Unordered {
@@ -71,7 +71,7 @@ impl Unordered {
                 Some(at) if self.keys.is_some() => items[*at] = other.clone(),
                 Some(_) => {}
                 None => {
-                    // A map may get an item twice, a set doesn't.
+                    // A map may repeat an item, a set doesn't.
                     if self.keys.is_none() {
                         places.insert(self.identity(other), items.len());
                     }
@@ -83,7 +83,7 @@ impl Unordered {
     }
 }
 
-/// The same text for the same value. Numbers are the same only if they are of one type.
+/// A text that is equal for equal values. Numbers are equal only if they are of one type.
 fn text(value: &Value) -> String {
     match (value, items(value)) {
         (_, Some(items)) => format!("{:?}", items.iter().map(text).collect::<Vec<_>>()),
@@ -102,7 +102,7 @@ fn member<'v>(map: &'v Value, name: &str) -> Option<&'v Value> {
     }
 }
 
-/// The items of a list of any type.
+/// The items of any list.
 pub(super) fn items(value: &Value) -> Option<&Arc<Vec<Value>>> {
     match value {
         Value::List(items) => Some(items),
@@ -110,7 +110,7 @@ pub(super) fn items(value: &Value) -> Option<&Arc<Vec<Value>>> {
     }
 }
 
-/// What is in an optional value; none for other values.
+/// The content of an optional value; none for other values.
 pub(super) fn optional(value: &Value) -> Option<&OptionalValue> {
     match value {
         Value::Opaque(opaque) => opaque.downcast_ref(),
@@ -118,7 +118,7 @@ pub(super) fn optional(value: &Value) -> Option<&OptionalValue> {
     }
 }
 
-/// Whether two values are equal. The left one says whether order matters.
+/// Whether two values are equal. The left one decides whether order matters.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
     if let (Some(left_items), Some(right_items)) = (items(left), items(right)) {
         return match Unordered::of(left) {
@@ -147,12 +147,12 @@ pub(super) fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// The list that `+` makes of a set or a map and another list; none for other values.
+/// The result of `+` for a set or a map and another list; none for other values.
 pub(super) fn united(left: &Value, right: &Value) -> Option<Value> {
     Some(Unordered::of(left)?.united(items(right)?))
 }
 
-/// The value with plain lists, for functions that know no others.
+/// The value with plain lists, for functions that don't know others.
 pub(super) fn plain(value: &Value) -> Value {
     if let Some(items) = items(value) {
         return Value::List(Arc::new(items.iter().map(plain).collect()));

@@ -1,4 +1,4 @@
-//! What rules see of a value: only what its schema describes, with names escaped so that they can be written in CEL.
+//! Values as rules see them: only the parts that the schema describes, with escaped names.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -14,7 +14,7 @@ use super::super::formats;
 use super::super::schema::Schema;
 use super::unordered::Unordered;
 
-/// What rules see of every object, with any schema.
+/// The schema of the fields that rules see of every object.
 static OBJECT: LazyLock<Schema> = LazyLock::new(|| {
     let text = json!({"type": "string"});
     let metadata = json!({"type": "object", "properties": {"name": text, "generateName": text}});
@@ -23,7 +23,7 @@ static OBJECT: LazyLock<Schema> = LazyLock::new(|| {
     }}))
 });
 
-/// Words that can't be names in CEL.
+/// Reserved words of CEL.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -48,7 +48,7 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The name of a field as rules write it; some can't be written.
+/// The escaped name of a field; none if it can't be escaped.
 pub(in super::super) fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
@@ -63,7 +63,7 @@ pub(in super::super) fn escape(name: &str) -> Option<String> {
     })
 }
 
-/// A value that a rule can't read, and why.
+/// A value that a rule can't read, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Unreadable(String);
 
@@ -84,7 +84,7 @@ pub(super) fn known(value: cel::Value) -> Result<cel::Value, ExecutionError> {
     }
 }
 
-/// A value for rules.
+/// Converts a value for rules.
 pub(super) fn to_cel(schema: &Schema, is_object: bool, value: Value<'_>) -> cel::Value {
     if schema.int_or_string {
         return plain(value);
@@ -126,7 +126,7 @@ fn members(schema: &Schema, is_object: bool, map: Map<'_>) -> cel::Value {
             let value = schema.values().map_or_else(|| plain(*value), |below| to_cel(below, false, *value));
             return Some((key(name), value));
         }
-        // To a rule, a field that is null isn't there.
+        // A null field is absent to a rule.
         if value.is_null() {
             return None;
         }
@@ -153,7 +153,7 @@ fn key(name: &str) -> Key {
     Key::String(Arc::new(name.to_owned()))
 }
 
-/// A value that no schema describes.
+/// A value without a schema.
 fn plain(value: Value<'_>) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,
@@ -179,7 +179,7 @@ fn text_to_cel(text: &str, format: &str) -> cel::Value {
     read.unwrap_or_else(|| cel::Value::String(Arc::new(text.to_owned())))
 }
 
-/// The value of an expression without variables: the only way to a time that needs no crate for times of its own.
+/// The value of an expression without variables, the only way to make a timestamp without another crate.
 fn cel(source: &str) -> Option<cel::Value> {
     cel::Program::compile(source).ok()?.execute(&cel::Context::default()).ok()
 }

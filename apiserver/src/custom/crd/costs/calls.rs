@@ -1,11 +1,11 @@
-//! What calls cost at most, and how large what they return can be.
+//! The highest cost of a call, and the size of its result.
 
 use kube_cel::cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::super::super::rules::{MAP_INSERT, NEW_LIST, PER_PATTERN, PER_TEXT, SORT_BY_KEYS, scaled};
 use super::estimate::{Estimate, Size, Type, united};
 
-/// A call; its target is the first of all.
+/// A call; the first of all arguments is its target.
 pub(super) struct Call<'c, 'd> {
     pub(super) name: &'c str,
     pub(super) is_method: bool,
@@ -13,11 +13,11 @@ pub(super) struct Call<'c, 'd> {
     pub(super) args: &'c [IdedExpr],
 }
 
-/// A cost, and the size of the result where it isn't that of its type.
+/// A cost, and the size of the result unless its type has one.
 type Cost = (u64, Option<Size>);
 
 impl<'d> Call<'_, 'd> {
-    /// The call by itself, without its arguments.
+    /// The estimate of the call without its arguments.
     pub(super) fn estimate(&self) -> Estimate<'d> {
         let cost = self.operator().or_else(|| self.of_text()).or_else(|| self.of_list());
         let (cost, size) = cost.unwrap_or((1, None));
@@ -44,7 +44,7 @@ impl<'d> Call<'_, 'd> {
                 [left, right],
             ) if may_be_text(left, right) => {
                 let cost = scaled(left.max().min(right.max()), PER_TEXT);
-                // Of other types, it costs one.
+                // Comparing other types costs one.
                 cost.max(u64::from(!left.type_.is_text() && !right.type_.is_text()))
             }
             (operators::ADD, [left, right]) if !left.type_.is_scalar() && !right.type_.is_scalar() => {
@@ -140,7 +140,7 @@ impl<'d> Call<'_, 'd> {
             }
             ("slice", [list, _, _]) => {
                 let end = self.literal(1).unwrap_or_else(|| list.max());
-                // Upstream has no check for an end before the start, either.
+                // Upstream doesn't check whether the end is before the start, either.
                 let size = end.wrapping_sub(self.literal(0).unwrap_or(0));
                 new_list(size, Size::exactly(size))
             }
@@ -162,7 +162,7 @@ impl<'d> Call<'_, 'd> {
         }
     }
 
-    /// An argument that is a number in the expression.
+    /// An argument that is an integer literal.
     fn literal(&self, index: usize) -> Option<u64> {
         match &self.args.get(index)?.expr {
             Expr::Literal(LiteralValue::Int(number)) => u64::try_from(*number.inner()).ok(),
@@ -171,7 +171,7 @@ impl<'d> Call<'_, 'd> {
     }
 }
 
-/// The cost of a text and a regular expression.
+/// The cost of matching a text with a regular expression.
 fn matched(text: &Estimate<'_>, pattern: &Estimate<'_>) -> u64 {
     let text = scaled(text.max().saturating_add(1), PER_TEXT);
     text.saturating_mul(scaled(pattern.max(), PER_PATTERN))
@@ -182,7 +182,7 @@ fn may_be_text(left: &Estimate<'_>, right: &Estimate<'_>) -> bool {
     may_be(left) && may_be(right)
 }
 
-/// The size of a text in which each occurrence of a part is replaced.
+/// The size of a text after all occurrences of a part are replaced.
 fn replaced(text: Size, part: Size, by: Size) -> Size {
     let (most, kept) = if part.min == 0 {
         (text.max.saturating_add(1), text.max)
@@ -201,7 +201,7 @@ fn replaced(text: Size, part: Size, by: Size) -> Size {
     by.times(Size { min: least, max: most }).plus(Size { min: least_kept, max: kept })
 }
 
-/// The type of what a call returns.
+/// The type of a call's result.
 fn result_type<'d>(name: &str, all: &[&Estimate<'d>]) -> Type<'d> {
     let first = || all.first().map_or(Type::Any, |first| first.type_.clone());
     match name {

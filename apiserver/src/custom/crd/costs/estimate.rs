@@ -1,14 +1,14 @@
-//! What is known of an expression: its type, its cost, and how large its value can be.
+//! The estimate of an expression: its type, its cost and the size of its value.
 
 use super::super::super::rules::{PER_TEXT, scaled};
 use super::super::declared::{Declared, Shape};
 
-/// What is known of the type of an expression.
+/// The type of an expression, as far as it is known.
 #[derive(Clone)]
 pub(super) enum Type<'d> {
     Any,
     Bool,
-    /// An integer, a double, a time or a duration.
+    /// Integer, double, time or duration.
     Scalar,
     Text,
     Bytes,
@@ -16,7 +16,7 @@ pub(super) enum Type<'d> {
     Map(Box<Self>),
     Object(&'d Declared),
     Optional(Box<Self>),
-    /// Quantities, addresses and the like.
+    /// Quantity, address and other library types.
     Other,
 }
 
@@ -46,7 +46,7 @@ impl<'d> Type<'d> {
         matches!(self, Self::Text | Self::Bytes)
     }
 
-    /// The type of what is in a list, a map or an optional value.
+    /// The type of the items of a list, the values of a map, or an optional value.
     pub(super) fn inner(&self) -> Self {
         match self {
             Self::List(inner) | Self::Map(inner) | Self::Optional(inner) => (**inner).clone(),
@@ -59,14 +59,14 @@ impl<'d> Type<'d> {
     }
 }
 
-/// Where a value is in the object. What has no place, and what is below it, is taken for the root, as upstream does.
+/// The location of a value in the object. Below a value without a location, it is the root's, as upstream.
 #[derive(Clone, Copy)]
 pub(super) enum Location<'d> {
     Nowhere,
     At(Option<&'d Declared>),
 }
 
-/// How many items, members, characters or bytes there are.
+/// A range of counts: items, members, characters or bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     pub(super) min: u64,
@@ -93,7 +93,7 @@ impl Size {
     }
 }
 
-/// The sizes of what is in a list or a map that an expression makes.
+/// The sizes of keys and values in a list or map that an expression makes.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
     pub(super) is_list: bool,
@@ -101,7 +101,6 @@ pub(super) struct Entries {
     pub(super) value: Size,
 }
 
-/// What is known of an expression.
 #[derive(Clone)]
 pub(super) struct Estimate<'d> {
     pub(super) cost: u64,
@@ -116,7 +115,7 @@ impl<'d> Estimate<'d> {
         Self { cost, type_, location: Location::Nowhere, size: None, entries: None }
     }
 
-    /// Its size: as it was computed, as its schema has it, or that of a scalar.
+    /// The size: computed, from the schema, or that of a scalar.
     pub(super) fn size(&self) -> Option<Size> {
         if self.size.is_some() {
             return self.size;
@@ -135,12 +134,12 @@ impl<'d> Estimate<'d> {
         self.size_or_unknown().max
     }
 
-    /// The cost of reading it.
+    /// The cost of reading the value.
     pub(super) fn read(&self, factor: f64) -> u64 {
         scaled(self.max(), factor * PER_TEXT)
     }
 
-    /// The largest size of its items that the schema has.
+    /// The largest size of its items, by the schema.
     pub(super) fn max_of_items(&self) -> u64 {
         match self.location {
             Location::At(Some(declared)) => declared.below().map_or(u64::MAX, |item| item.max_elements),
@@ -154,7 +153,7 @@ pub(super) fn all_of<'i, 'd: 'i>(all: impl Iterator<Item = &'i Estimate<'d>>) ->
     all.map(Estimate::size_or_unknown).reduce(Size::or).unwrap_or(Size::exactly(0))
 }
 
-/// The sizes of what is in one list or the other.
+/// The sizes of the items of either list.
 pub(super) fn united(one: &Estimate<'_>, other: &Estimate<'_>) -> Option<Entries> {
     let (one, other) = (one.entries?, other.entries?);
     Some(Entries { is_list: one.is_list, key: one.key.or(other.key), value: one.value.or(other.value) })

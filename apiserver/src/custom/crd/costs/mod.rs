@@ -1,4 +1,4 @@
-//! What a rule costs at most, estimated from its schema when its CRD is stored: `checker/cost.go` and `ext/lists.go` of cel-go, and
+//! The estimated cost of a rule, by its schema when the CRD is stored: `checker/cost.go` and `ext/lists.go` of cel-go, and
 //! `pkg/cel/library/cost.go` of k8s.io/apiserver.
 
 mod calls;
@@ -13,9 +13,9 @@ use super::declared::Declared;
 use calls::Call;
 use estimate::{Entries, Estimate, Location, Size, Type, all_of, united};
 
-/// The most that a rule may cost on the whole of a largest object.
+/// The limit of a rule, for the largest possible object.
 pub(super) const RULE_LIMIT: u64 = 10_000_000;
-/// The most that all rules of a version may cost.
+/// The limit of all rules of a version.
 pub(super) const SCHEMA_LIMIT: u64 = 100_000_000;
 
 /// The highest cost of an expression about a value.
@@ -23,7 +23,7 @@ pub(super) fn estimate(root: &Declared, expression: &IdedExpr) -> u64 {
     Walk { root, variables: Vec::new() }.estimate(expression).cost
 }
 
-/// How far a cost is above its limit, in the server's words.
+/// The message about a cost above its limit, as upstream writes it.
 pub(super) fn excess(of: &str, cost: u64, limit: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it's rounded")]
     let factor = cost as f64 / limit as f64;
@@ -131,7 +131,7 @@ impl<'e, 'd> Walk<'e, 'd> {
         found
     }
 
-    /// What is below a place.
+    /// The location one step below another.
     fn below(
         &self,
         location: Location<'d>,
@@ -143,7 +143,7 @@ impl<'e, 'd> Walk<'e, 'd> {
         }
     }
 
-    /// A field, free of cost.
+    /// A selected field, without a cost.
     fn selected(&self, operand: &Estimate<'d>, field: &str) -> Estimate<'d> {
         let of = |type_: &Type<'d>| match type_ {
             Type::Object(declared) => declared.field(field).map_or(Type::Any, Type::of),
@@ -171,7 +171,7 @@ impl<'e, 'd> Walk<'e, 'd> {
         let is_never =
             matches!(&fold.loop_cond.expr, Expr::Literal(LiteralValue::Boolean(value)) if !*value.inner());
         if is_never {
-            // It only gives a value a name.
+            // The comprehension only binds a variable.
             let mut result = self.estimate(&fold.result);
             self.variables.truncate(outer);
             result.cost = result.cost.saturating_add(range.cost).saturating_add(start.cost);
@@ -198,10 +198,10 @@ impl<'e, 'd> Walk<'e, 'd> {
         made
     }
 
-    /// Gives the variables of a comprehension their types and sizes.
+    /// Sets the types and sizes of a comprehension's variables.
     fn iterate(&mut self, fold: &'e ComprehensionExpr, range: &Estimate<'d>) {
         let is_list = range.entries.map_or(matches!(range.type_, Type::List(_)), |entries| entries.is_list);
-        // No schema says anything of keys and indexes.
+        // Keys and indexes have no schema.
         let key = Variable {
             name: &fold.iter_var,
             type_: if is_list { Type::Scalar } else { Type::Text },
