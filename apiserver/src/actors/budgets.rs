@@ -17,7 +17,7 @@ use crate::scale;
 
 pub(super) struct DisruptionBudgets;
 
-/// How long an evicted pod counts as good as gone without being deleted.
+/// How long an evicted pod that isn't deleted yet counts as disrupted.
 const DELETION: SignedDuration = SignedDuration::from_secs(120);
 
 impl Controller for DisruptionBudgets {
@@ -44,7 +44,7 @@ impl Controller for DisruptionBudgets {
     }
 }
 
-/// How many pods there should be, and how many of them healthy.
+/// The expected pods, and the healthy ones among them that the budget wants.
 fn expected(pass: &mut Pass<'_>, budget: &Value, pods: &[Object]) -> Result<(i64, i64), String> {
     let unavailable = budget.pointer("/spec/maxUnavailable").filter(|value| !value.is_null());
     let available = budget.pointer("/spec/minAvailable").filter(|value| !value.is_null());
@@ -64,7 +64,7 @@ fn expected(pass: &mut Pass<'_>, budget: &Value, pods: &[Object]) -> Result<(i64
     }
 }
 
-/// How many pods the controllers of these pods want together.
+/// The sum of replicas that the controllers of these pods want.
 fn scale_of_all(pass: &mut Pass<'_>, pods: &[Object]) -> Result<i64, String> {
     let mut scales: BTreeMap<&str, i64> = BTreeMap::new();
     for pod in pods {
@@ -78,11 +78,11 @@ fn scale_of_all(pass: &mut Pass<'_>, pods: &[Object]) -> Result<i64, String> {
     Ok(scales.values().sum())
 }
 
-/// How many replicas an owner wants; those of a ReplicaSet's own owner, where that scales too.
+/// The replicas of a scalable owner, or of the ReplicaSet's own owner.
 fn scale_of(pass: &mut Pass<'_>, reference: &Value, space: &str) -> Option<i64> {
     let mut reference = reference.clone();
     let mut found = None;
-    // A pod has a ReplicaSet, and that a Deployment: it goes no further up.
+    // Pod, ReplicaSet, Deployment: two steps at most.
     for _ in 0..2 {
         let registry = pass.server.registry();
         let resource = resource_of(&registry, &reference)?.clone();
@@ -127,7 +127,7 @@ fn status(pass: &mut Pass<'_>, budget: &Value, pods: &[Object], (expected, desir
     status
 }
 
-/// The pods that were evicted and are about to be deleted.
+/// Evicted pods that aren't deleted yet.
 fn disrupted(pass: &mut Pass<'_>, budget: &Value, pods: &[Object]) -> Map<String, Value> {
     let known = budget.pointer("/status/disruptedPods");
     let mut expected = Map::new();

@@ -1,7 +1,8 @@
-//! PersistentVolumeClaims: each gets a volume, and claims and volumes go once nothing uses them. After
+//! PersistentVolumeClaims: binds each to a volume, and deletes claims and volumes that nothing uses. After
 //! `pkg/controller/volume`.
 //!
-//! A claim without a class gets a volume as in a cluster with a default class. A volume is an object and no storage.
+//! A claim without a class gets a volume as in a cluster with a default class. A volume is only an object: there is no
+//! storage.
 
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ impl Controller for Claims {
         let (pods, claims) = (pass.list("", "pods"), pass.list("", "persistentvolumeclaims"));
         for claim in &claims {
             let done = if is_deleted(claim) {
-                // A pod without a node doesn't start with a claim that is being deleted.
+                // A pod without a node can't start with a claim that is being deleted.
                 let holds = |pod: &Object| !text(pod, "/spec/nodeName").is_empty() && uses(pod, claim);
                 if pods.iter().any(holds) { Ok(()) } else { unprotect(pass, claim, CLAIM_PROTECTION) }
             } else {
@@ -35,7 +36,7 @@ impl Controller for Claims {
                 pass.retry();
             }
         }
-        // Some of them have just been bound.
+        // Listed again: some of them were just bound.
         let claims = pass.list("", "persistentvolumeclaims");
         let volumes = pass.list("", "persistentvolumes");
         for volume in &volumes {
@@ -57,7 +58,7 @@ impl Controller for Claims {
     }
 }
 
-/// Whether a pod mentions a claim.
+/// Whether a pod uses a claim.
 fn uses(pod: &Value, claim: &Value) -> bool {
     namespace(pod) == namespace(claim) && claims_of(pod).any(|own| own == name(claim))
 }
@@ -69,13 +70,13 @@ fn unprotect(pass: &Pass<'_>, object: &Value, finalizer: &str) -> Result<(), Ref
     Ok(())
 }
 
-/// Gives a claim its volume, or the volume the size that a bound claim asks for.
+/// Binds a claim to a volume, or resizes the volume of a bound claim.
 fn bind(pass: &mut Pass<'_>, claim: &Object, pods: &[Object]) -> Result<(), Refused> {
     let is_bound = text(claim, "/status/phase") == "Bound";
     let volume = match (volume_of(pass, claim), is_bound) {
         (Some(volume), true) => with_size(pass, &volume, claim)?,
         (Some(volume), false) => with_claim(pass, &volume, claim)?,
-        // A bound claim has lost its volume, which it doesn't get again.
+        // A bound claim that lost its volume gets no other.
         (None, true) => return Ok(()),
         (None, false) => match provisioned(pass, claim, pods) {
             Some(volume) => pass.create(&volume)?,
@@ -101,7 +102,7 @@ fn bind(pass: &mut Pass<'_>, claim: &Object, pods: &[Object]) -> Result<(), Refu
     Ok(())
 }
 
-/// The volume that a claim has, names, or fits, the smallest first.
+/// The volume that is bound to the claim, that it names, or the smallest one that fits.
 fn volume_of(pass: &mut Pass<'_>, claim: &Value) -> Option<Object> {
     let volumes = pass.list("", "persistentvolumes");
     let named = text(claim, "/spec/volumeName");
@@ -118,7 +119,7 @@ fn volume_of(pass: &mut Pass<'_>, claim: &Value) -> Option<Object> {
     })
 }
 
-/// Whether a volume is bound to another claim, or kept for one.
+/// Whether a volume is bound to, or reserved for, another claim.
 fn is_anothers(volume: &Value, claim: &Value) -> bool {
     let Some(reference) = volume.pointer("/spec/claimRef") else { return false };
     let uid_of = text(reference, "/uid");
@@ -144,7 +145,7 @@ fn fits(volume: &Value, claim: &Value) -> bool {
         && (selector.is_none() || selects(selector, volume.pointer("/metadata/labels")))
 }
 
-/// The volume with a reference to its claim.
+/// The volume, with a reference to its claim.
 fn with_claim(pass: &Pass<'_>, volume: &Object, claim: &Value) -> Result<Value, Refused> {
     let mut updated = (**volume).clone();
     if text(volume, "/spec/claimRef/uid").is_empty() {
@@ -162,7 +163,7 @@ fn reference_to(claim: &Value) -> Value {
     })
 }
 
-/// The volume of a bound claim, grown where the claim asks for more. Admission lets claims grow only where their class does.
+/// The volume of a bound claim, grown to the claim's request. Admission checks whether the class allows growth.
 fn with_size(pass: &Pass<'_>, volume: &Object, claim: &Value) -> Result<Value, Refused> {
     let mut updated = (**volume).clone();
     if capacity(volume) < request(claim) {
@@ -172,7 +173,7 @@ fn with_size(pass: &Pass<'_>, volume: &Object, claim: &Value) -> Result<Value, R
     Ok(updated)
 }
 
-/// A volume that is made for a claim. None where its class isn't there, makes none, or waits for a pod.
+/// A new volume for a claim; none if its class doesn't exist, has no provisioner, or waits for a pod.
 fn provisioned(pass: &mut Pass<'_>, claim: &Value, pods: &[Object]) -> Option<Value> {
     let classes = pass.list("storage.k8s.io", "storageclasses");
     let class = match claim.pointer("/spec/storageClassName").and_then(Value::as_str) {
@@ -209,7 +210,7 @@ fn provisioned(pass: &mut Pass<'_>, claim: &Value, pods: &[Object]) -> Option<Va
     Some(volume)
 }
 
-/// Writes the phase of a volume. One that was made for a claim goes with it, unless its class keeps it.
+/// Writes the phase of a volume, or deletes a provisioned volume whose claim is gone, unless its class retains it.
 fn sync(pass: &Pass<'_>, volume: &Object, claims: &[Object]) -> Result<(), Refused> {
     let holder = text(volume, "/spec/claimRef/uid");
     let phase = match claims.iter().any(|claim| uid(claim) == holder) {

@@ -1,4 +1,4 @@
-//! Requests of controllers, which go through the server as those of any client do.
+//! Requests of controllers, which the server handles as those of any client.
 
 use http::{
     HeaderMap, HeaderValue, Method,
@@ -16,23 +16,23 @@ use crate::{
     registry::{Registry, Resource},
 };
 
-/// What the server says to a request that it doesn't carry out.
+/// An error response to a controller's request.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) code: u16,
     pub(super) message: String,
-    /// Whether the namespace is on its way out.
+    /// Whether the namespace is terminating.
     pub(super) in_terminating: bool,
 }
 
 impl Refused {
-    /// Another object has the name that a hash comes to.
+    /// Another object has the name with this hash.
     pub(super) fn collision(name: &str) -> Self {
         Self { code: 409, message: format!("{name:?} belongs to another owner"), in_terminating: false }
     }
 }
 
-/// Where an object of a resource is served, or all of them where it has no name.
+/// The path of an object or, without a name, of the collection.
 pub(crate) fn path_of(resource: &Resource, namespace: &str, name: &str, subresource: &str) -> String {
     let root = if resource.gvk.group.is_empty() { "api" } else { "apis" };
     let version = resource.gvk.api_version();
@@ -41,7 +41,7 @@ pub(crate) fn path_of(resource: &Resource, namespace: &str, name: &str, subresou
     parts.into_iter().filter(|part| !part.is_empty()).fold(String::new(), |path, part| path + "/" + part)
 }
 
-/// The kind of an object, as it is served.
+/// The resource of an object.
 pub(super) fn resource_of<'r>(
     registry: &'r Registry,
     object: &Value,
@@ -97,25 +97,25 @@ impl Pass<'_> {
         self.request(Method::POST, self.path(object, "", ""), "application/json", object)
     }
 
-    /// An object as it is now.
+    /// The live object.
     pub(super) fn live(&self, object: &Value) -> Result<Value, Refused> {
         self.request(Method::GET, self.path(object, name(object), ""), "application/json", &Value::Null)
     }
 
-    /// Replaces an object, or a part of it.
+    /// Updates an object or a subresource.
     pub(super) fn update(&self, object: &Value, subresource: &str) -> Result<Value, Refused> {
         let path = self.path(object, name(object), subresource);
         self.request(Method::PUT, path, "application/json", object)
     }
 
-    /// Applies a manager's intent by force.
+    /// Applies an intent with force.
     pub(super) fn apply(&self, object: &Value, manager: &str) -> Result<Value, Refused> {
         let path = self.path(object, name(object), "");
         let query = Query::of(Some(&format!("fieldManager={manager}&force=true")));
         self.send(Method::PATCH, path, query, "application/apply-patch+yaml", object)
     }
 
-    /// Patches the metadata of an object, which has to be the one that was read.
+    /// Patches the metadata of an object, with the UID and resourceVersion as preconditions.
     pub(super) fn patch_metadata(&self, object: &Value, mut metadata: Value) -> Result<Value, Refused> {
         metadata["uid"] = uid(object).into();
         metadata["resourceVersion"] = text(object, "/metadata/resourceVersion").into();
@@ -146,7 +146,7 @@ impl Pass<'_> {
         self.request(Method::POST, path, "application/json", &binding)
     }
 
-    /// Deletes an object, if it is still the one that was read.
+    /// Deletes an object, with its UID and resourceVersion as preconditions.
     pub(super) fn delete(&self, object: &Value, mut options: Value) -> Result<Value, Refused> {
         options["preconditions"] = json!({"uid": uid(object)});
         let path = self.path(object, name(object), "");

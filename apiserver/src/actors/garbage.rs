@@ -1,5 +1,4 @@
-//! Garbage collection: what becomes of the objects that another one owns, when that is deleted. After
-//! `pkg/controller/garbagecollector`.
+//! Garbage collection: deletes or orphans the dependents of deleted owners. After `pkg/controller/garbagecollector`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +15,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 pub(super) struct GarbageCollector;
 
-/// The objects by who owns them.
+/// Owners and dependents.
 struct Graph<'g> {
     /// By UID.
     objects: HashMap<&'g str, &'g Object>,
@@ -64,7 +63,7 @@ impl Controller for GarbageCollector {
     }
 }
 
-/// Takes the references to an owner out of its dependents, and then lets the owner go.
+/// Removes the references to an owner from its dependents, then the owner's `orphan` finalizer.
 fn orphan(pass: &mut Pass<'_>, graph: &Graph<'_>, owner: &Object) {
     let mut is_done = true;
     for dependent in graph.dependents(owner) {
@@ -75,7 +74,7 @@ fn orphan(pass: &mut Pass<'_>, graph: &Graph<'_>, owner: &Object) {
     }
 }
 
-/// Takes references to owners out of an object. Whether that is done.
+/// Removes owner references from an object. Returns whether that succeeded.
 fn keep_owners(pass: &mut Pass<'_>, object: &Value, keeps: impl Fn(&Value) -> bool) -> bool {
     let kept: Vec<_> = owners(object).iter().filter(|owner| keeps(owner)).collect();
     let kept = if kept.is_empty() { Value::Null } else { json!(kept) };
@@ -95,15 +94,14 @@ fn remove_finalizer(pass: &mut Pass<'_>, object: &Value, finalizer: &str) {
     }
 }
 
-/// What has become of an owner.
+/// The state of an owner.
 #[derive(PartialEq, Eq)]
 enum State {
     Solid,
-    /// It isn't there.
     Gone,
-    /// It waits for its dependents to go first.
+    /// It has the `foregroundDeletion` finalizer and waits for its dependents.
     Waiting,
-    /// Unknown, since its kind isn't known or it can't own the object.
+    /// Its kind is unknown, or it can't own the object.
     Unknown,
 }
 
@@ -114,7 +112,7 @@ fn state_of(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference: &Valu
             && name(owner) == text(reference, "/name")
             && (space.is_empty() || space == namespace(object))
     };
-    // Nearly every owner is found by this alone, without a search for its kind.
+    // The fast path: nearly every owner is found by its UID.
     match graph.objects.get(text(reference, "/uid")).copied().filter(is_meant) {
         Some(owner) if is_deleted(owner) && has_finalizer(owner, FOREGROUND) => State::Waiting,
         Some(_) => State::Solid,
@@ -122,7 +120,7 @@ fn state_of(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference: &Valu
     }
 }
 
-/// As [`state_of`], of an owner that isn't there as the reference says, or in another version of its kind.
+/// As [`state_of`], for an owner that isn't found by its UID, kind and version.
 fn state_of_absent(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference: &Value) -> State {
     let registry = pass.server.registry();
     let Some(resource) = resource_of(&registry, reference) else { return State::Unknown };
@@ -142,7 +140,7 @@ fn state_of_absent(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference
     }
 }
 
-/// Deletes an object that has lost its owners.
+/// Deletes an object without owners.
 fn collect(pass: &mut Pass<'_>, graph: &Graph<'_>, object: &Value) {
     let states: Vec<_> =
         owners(object).iter().map(|owner| (owner, state_of(pass, graph, object, owner))).collect();
@@ -178,7 +176,7 @@ fn collect(pass: &mut Pass<'_>, graph: &Graph<'_>, object: &Value) {
     }
 }
 
-/// Lets the owners of an object go before it, since owners that wait for each other never would.
+/// Unblocks the owners of an object that wait for each other.
 fn unblock_owners(pass: &mut Pass<'_>, object: &Value) {
     let unblocked: Vec<_> = owners(object)
         .iter()

@@ -1,11 +1,12 @@
-//! Kinds that no actor of a server works on. A test that waits for such an object ends with its deadline, so that the server says why.
+//! Kinds that no actor of a server works on. A test that waits for such an object times out, so the server reports the
+//! kind.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::{Actor, Actors};
 use crate::registry::Resource;
 
-/// Kinds whose objects clients wait for, and who works on them.
+/// Kinds whose objects clients wait for, and the actor of each.
 const WORKED_ON: [(&str, &str, Option<Actor>); 11] = [
     ("", "PersistentVolumeClaim", Some(Actor::Claims)),
     ("", "Pod", Some(Actor::Pods)),
@@ -20,12 +21,12 @@ const WORKED_ON: [(&str, &str, Option<Actor>); 11] = [
     ("policy", "PodDisruptionBudget", Some(Actor::DisruptionBudgets)),
 ];
 
-/// The kinds that were reported.
+/// Kinds already reported.
 pub(super) type Reported = Mutex<Vec<&'static str>>;
 
 impl Actors {
-    /// Reports the first object of a kind that no actor works on, on standard error, which a failed test shows. A response says
-    /// nothing of it, as one of a real server doesn't.
+    /// Reports the first object of a kind that no actor works on, on standard error, which a failed test shows. The
+    /// response has no warning, as on a real server.
     pub(crate) fn report_missing(&self, resource: &Resource) {
         let Some((_, kind, actor)) = WORKED_ON.iter().find(|(group, kind, _)| resource.is(group, kind))
         else {
@@ -40,7 +41,7 @@ impl Actors {
     }
 }
 
-/// What is missing for a kind, on a server that is to run workloads.
+/// The report about a kind, on a server with actors for workloads.
 fn missing(playing: &[Actor], kind: &str, actor: Option<Actor>) -> Option<String> {
     if !playing.iter().any(|actor| matches!(actor, Actor::Deployments | Actor::Pods)) {
         return None;

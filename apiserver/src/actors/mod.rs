@@ -1,7 +1,7 @@
-//! Who else is in a cluster: the controllers, the kubelets and the admission plugins that clients see the work of.
+//! Controllers, kubelets and admission plugins: the actors of a cluster besides its clients.
 //!
-//! None acts unless a test asks for it. The controllers are one task, which goes by the changes in the store and writes with
-//! requests of its own. It knows the server only weakly, so that it ends with it.
+//! By default none is active. All controllers run in one task, which follows the changes in the store and writes through
+//! ordinary requests. It holds the server weakly, so that it ends with the server.
 
 mod autoscaler;
 mod budgets;
@@ -40,37 +40,37 @@ use self::view::View;
 pub(crate) use self::{client::path_of, quotas::admit, settings::Settings};
 use crate::server::Server;
 
-/// What acts in a cluster besides its clients, such as a controller.
+/// A component of the cluster besides the API server, such as a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Actor {
-    /// Refuses what the roles in the server don't allow, and that users grant more than they have; makes roles of
-    /// others as their `aggregationRule` says. [`ApiServer::client_as`](crate::ApiServer::client_as) is a client with the
-    /// permissions of a user; a client that is nobody may do everything.
+    /// RBAC: refuses what roles don't allow, prevents escalation, and aggregates ClusterRoles.
+    /// [`ApiServer::client_as`](crate::ApiServer::client_as) makes a client with a user's permissions; a client without a
+    /// user may do everything.
     AccessControl,
-    /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
+    /// Scales the targets of HorizontalPodAutoscalers, by the [loads](crate::ApiServer::set_load) that a test sets.
     Autoscaler,
-    /// Gives PersistentVolumeClaims their volumes, and lets both go that nothing uses any more. A claim without a class gets
-    /// a volume as in a cluster with a default class; one of a class that isn't there stays pending.
+    /// Binds PersistentVolumeClaims to volumes, and deletes unused claims and volumes. A claim without a class gets a
+    /// volume as in a cluster with a default class; a claim whose class doesn't exist stays pending.
     Claims,
-    /// Makes the ReplicaSets of Deployments and the pods of ReplicaSets, and writes their status.
+    /// Creates the ReplicaSets of Deployments and the pods of ReplicaSets, and writes their status.
     Deployments,
-    /// Writes the status of PodDisruptionBudgets, which evictions go by.
+    /// Writes the status of PodDisruptionBudgets, which limits evictions.
     DisruptionBudgets,
-    /// Deletes what has lost its owners, and waits for dependents or orphans them.
+    /// Deletes or orphans the dependents of deleted objects.
     GarbageCollector,
     /// Empties namespaces that are deleted.
     Namespaces,
-    /// Binds pods to a node, lets them run and become [ready](Pods), and ends those that are deleted. With the claims' actor,
-    /// pods wait for their claims.
+    /// Binds pods to a node, runs them, makes them [ready](Pods), and stops deleted ones. With the `Claims` actor, pods
+    /// wait for their claims.
     Pods,
-    /// Refuses what a ResourceQuota has no room for, and writes the status of quotas.
+    /// Refuses writes that exceed a ResourceQuota, and writes the status of quotas.
     Quotas,
-    /// Makes the pods and claims of StatefulSets, one after another, and writes their status.
+    /// Creates the pods and claims of StatefulSets, one after another, and writes their status.
     StatefulSets,
 }
 
-/// A text that names no actor.
+/// An unknown name of an actor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no actor {0:?}: there are {names}, all and none", names = Actor::ALL.map(Actor::name).join(", "))]
 pub struct UnknownActor(String);
@@ -89,12 +89,12 @@ impl Actor {
         Self::StatefulSets,
     ];
 
-    /// All there are.
+    /// All actors.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter()
     }
 
-    /// The name, as a command line has it.
+    /// The name on a command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::AccessControl => "access-control",
@@ -113,7 +113,7 @@ impl Actor {
     /// The actors of a list such as `deployments,pods`, of `all` or of `none`.
     ///
     /// # Errors
-    /// When it has another name in it.
+    /// For an unknown name.
     pub fn list(text: &str) -> Result<Vec<Self>, UnknownActor> {
         match text {
             "all" => Ok(Self::ALL.into()),
@@ -142,7 +142,7 @@ impl FromStr for Actor {
 pub(crate) struct Actors {
     playing: Vec<Actor>,
     pub(crate) settings: watch::Sender<Settings>,
-    /// Held while a write is weighed against the quotas and stored.
+    /// Held from the check of the quotas until the object is stored.
     quotas: Mutex<()>,
     reported: missing::Reported,
 }
@@ -168,7 +168,7 @@ impl Actors {
     }
 }
 
-/// The controller that plays an actor, as far as requests don't.
+/// The controller of an actor. Some do part of their work inside requests.
 fn controller(actor: Actor) -> Box<dyn Controller> {
     match actor {
         Actor::AccessControl => Box::new(rbac::Aggregation),
@@ -184,14 +184,14 @@ fn controller(actor: Actor) -> Box<dyn Controller> {
     }
 }
 
-/// An actor that goes by the changes in the store.
+/// An actor that follows the changes in the store.
 trait Controller: Send {
-    /// Who writes, as its requests say it.
+    /// The `User-Agent` of its requests.
     fn user_agent(&self) -> &'static str {
         "kube-controller-manager"
     }
 
-    /// Brings what there is closer to what is wanted. It is called again after each change, its own ones too.
+    /// Reconciles. Called again after each change, also after its own.
     fn act(&mut self, pass: &mut Pass<'_>);
 }
 
@@ -204,20 +204,20 @@ struct Pass<'p> {
     inputs: &'p mut Inputs,
 }
 
-/// What a controller went by the last time that it acted.
+/// Inputs of a controller's last pass.
 #[derive(Default)]
 struct Inputs {
     user_agent: &'static str,
-    /// The resources that it has listed, and when they had changed last.
+    /// The resources that it listed, each with the version of its last change.
     listed: BTreeMap<String, u64>,
-    /// Whether it has asked for more than that.
+    /// Whether it read anything else, so that its inputs aren't known.
     asked: Cell<bool>,
-    /// When it wants to act again, even without a change.
+    /// When it is due again, even without a change.
     wake: Option<Instant>,
 }
 
 impl Inputs {
-    /// Whether there is nothing new for the controller.
+    /// Whether all inputs are as they were, and no time is due.
     fn are_unchanged(&self, server: &Server, now: Instant) -> bool {
         !self.asked.get()
             && self.wake.is_none_or(|wake| wake > now)
@@ -225,16 +225,16 @@ impl Inputs {
     }
 }
 
-/// When to try again what the server refused.
+/// The delay before a refused request is retried.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Pass<'_> {
-    /// Requests another pass at a time, even without a change until then.
+    /// Requests a pass at this time, even without a change.
     fn wake_at(&mut self, at: Instant) {
         self.inputs.wake = Some(self.inputs.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    /// Asks for another pass soon.
+    /// Requests a pass after a short delay.
     fn retry(&mut self) {
         self.wake_at(self.now + RETRY);
     }
@@ -243,13 +243,13 @@ impl Pass<'_> {
 /// Starts the controllers of a server.
 ///
 /// # Errors
-/// When there is no runtime of tokio for them.
+/// Without a tokio runtime.
 pub(crate) fn start(server: &Arc<Server>) -> Result<(), tokio::runtime::TryCurrentError> {
     let controllers = server.actors.controllers();
     if !controllers.is_empty() {
         let changes = server.store.changes();
         let settings = server.actors.settings.subscribe();
-        // It ends when the server does, which it must not keep alive.
+        // The task ends with the server, and must not keep it alive.
         drop(Handle::try_current()?.spawn(run(Arc::downgrade(server), changes, settings, controllers)));
     }
     Ok(())
@@ -265,13 +265,13 @@ async fn run(
     let mut inputs: Vec<Inputs> = controllers.iter().map(|_| Inputs::default()).collect();
     let (mut kinds, mut has_new_settings) = (None, false);
     loop {
-        // Marked as seen before looking, so that nothing is missed in between.
+        // Marked as seen before the pass, so that no change is missed.
         changes.mark_unchanged();
         has_new_settings |= settings.has_changed().unwrap_or(true);
         let current = settings.borrow_and_update().clone();
         let Some(server) = server.upgrade() else { return };
         let now = Instant::now();
-        // A controller may go by any kind that there is.
+        // A controller may depend on any kind.
         let registry = server.registry();
         let has_kinds = kinds.replace(registry.clone()).is_some_and(|kinds| Arc::ptr_eq(&kinds, &registry));
         for (controller, inputs) in controllers.iter_mut().zip(&mut inputs) {
@@ -290,7 +290,7 @@ async fn run(
         has_new_settings = false;
         let wake = inputs.iter().filter_map(|inputs| inputs.wake).min();
         drop(server);
-        // Clients have their turn, even while there is more to do.
+        // Lets clients run, even while controllers have more to do.
         tokio::task::yield_now().await;
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! The end of namespaces: all that is in them is deleted, then they are. After `pkg/controller/namespace/deletion`.
+//! Namespace deletion: deletes the content, then the namespace. After `pkg/controller/namespace/deletion`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Namespaces;
 
 const FINALIZER: &str = "kubernetes";
 
-/// The conditions of a namespace without problems, in their order, with reasons and messages.
+/// The conditions of a deletion without problems: type, reason and message, in order.
 const FINE: [(&str, &str, &str); 5] = [
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     (
@@ -45,12 +45,12 @@ impl Controller for Namespaces {
     }
 }
 
-/// What is left in a namespace.
+/// The content that is left in a namespace.
 #[derive(Default)]
 struct Remaining {
-    /// How many objects there are, by their resource.
+    /// The count of objects by resource.
     objects: BTreeMap<String, usize>,
-    /// How many there are with a finalizer, by that.
+    /// The count of objects by finalizer.
     finalizers: BTreeMap<String, usize>,
     failures: Vec<String>,
 }
@@ -66,7 +66,7 @@ fn end(pass: &mut Pass<'_>, space: &Object) {
     for pods in pods {
         empty(pass, pods, name(space), &mut remaining);
     }
-    // Other things go once no pod may still use them. Until then the conditions don't mention the rest.
+    // Other resources wait until no pods are left. Until then the conditions don't mention them.
     let waits_for_pods = !remaining.objects.is_empty();
     if waits_for_pods {
         remaining.objects.clear();
@@ -99,7 +99,7 @@ fn end(pass: &mut Pass<'_>, space: &Object) {
     }
 }
 
-/// Deletes the objects of a resource in a namespace, and notes which stay.
+/// Deletes the objects of a resource in a namespace, and records those that stay.
 fn empty(pass: &mut Pass<'_>, resource: &Resource, space: &str, remaining: &mut Remaining) {
     let is_inside = |object: &Object| namespace(object) == space;
     if !pass.all(resource).iter().any(is_inside) {

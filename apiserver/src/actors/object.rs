@@ -1,4 +1,4 @@
-//! What controllers read of objects and write into their conditions.
+//! Fields and conditions of objects, as controllers read and write them.
 
 use baton_merge::{Arena, value};
 use jiff::Timestamp;
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use crate::{selector::LabelSelector, types};
 
-/// What is at a JSON pointer whose names need no escapes. Controllers ask this of all objects in every pass, and
-/// [`Value::pointer`] copies each name.
+/// The value at a JSON pointer without escapes. Controllers read all objects in every pass, and [`Value::pointer`] copies
+/// each name.
 fn at<'v>(object: &'v Value, pointer: &str) -> Option<&'v Value> {
     pointer.split('/').skip(1).try_fold(object, |value, name| value.get(name))
 }
 
-/// A text at a JSON pointer; empty where there is none.
+/// The text at a JSON pointer, or an empty one.
 pub(crate) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
     at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number at a JSON pointer; 0 where there is none.
+/// The integer at a JSON pointer, or 0.
 pub(super) fn int(object: &Value, pointer: &str) -> i64 {
     at(object, pointer).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// The items of a list at a JSON pointer.
+/// The items of the list at a JSON pointer.
 pub(crate) fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
     at(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -59,7 +59,7 @@ pub(super) fn owners(object: &Value) -> &[Value] {
     metadata(object, "ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The reference to the owner that controls an object.
+/// The owner reference with `controller: true`.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|owner| owner["controller"] == true)
 }
@@ -68,7 +68,7 @@ pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
     controller(object).is_some_and(|reference| text(reference, "/uid") == uid(owner))
 }
 
-/// A reference to an object as the controller of another.
+/// The owner reference of a controller.
 pub(super) fn reference_to(owner: &Value) -> Value {
     json!({
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name(owner), "uid": uid(owner),
@@ -76,9 +76,9 @@ pub(super) fn reference_to(owner: &Value) -> Value {
     })
 }
 
-/// Whether a selector that an object has picks labels.
+/// Whether a selector matches labels.
 pub(crate) fn selects(selector: Option<&Value>, labels: Option<&Value>) -> bool {
-    // Nearly every object that isn't selected is seen by this alone.
+    // The fast path: nearly every mismatch is found by `matchLabels`.
     let mut wanted = selector.and_then(|selector| selector["matchLabels"].as_object()).into_iter().flatten();
     if wanted.any(|(name, value)| labels.and_then(|labels| labels.get(name)) != Some(value)) {
         return false;
@@ -92,7 +92,7 @@ pub(crate) fn selects(selector: Option<&Value>, labels: Option<&Value>) -> bool 
         .is_ok_and(|selector| selector.matches(labels.and_then(|labels| labels.as_map())))
 }
 
-/// A number, or a share of a whole in percent.
+/// An integer, or a percentage of the whole.
 pub(super) fn scaled(amount: Option<&Value>, whole: i64, rounds_up: bool) -> i64 {
     match amount {
         Some(Value::String(text)) => {
@@ -113,7 +113,7 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// Whether a pod counts as one of its controller's: it has neither ended nor is it deleted.
+/// Whether a pod counts as a replica: it has neither ended nor been deleted.
 pub(crate) fn is_active(pod: &Value) -> bool {
     !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed") && !is_deleted(pod)
 }
@@ -137,12 +137,12 @@ pub(super) fn pod_of(owner: &Value, template: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
 }
 
-/// A time as objects have it.
+/// A timestamp as JSON.
 pub(super) fn time(now: Timestamp) -> Value {
     types::second_time(now).into()
 }
 
-/// Sets a condition. Its last transition is as it was, unless its status changes.
+/// Sets a condition. `lastTransitionTime` changes with the status only.
 pub(crate) fn set_condition(conditions: &mut Vec<Value>, mut condition: Value, now: Timestamp) {
     let live = conditions.iter_mut().find(|live| live["type"] == condition["type"]);
     condition["lastTransitionTime"] = match &live {

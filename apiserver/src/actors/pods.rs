@@ -1,5 +1,5 @@
-//! The scheduler and the kubelet of one node: pods are bound to it unless something holds them back, run at once, become ready when a
-//! test says so, and end within their grace period when they are deleted. The node is only a name: no object stands for it.
+//! The scheduler and the kubelet of one node: binds pods unless something blocks them, runs them at once, makes them ready
+//! when a test says so, and stops deleted ones within their grace period. The node is a name without an object.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ const NODE: &str = "node";
 
 #[derive(Default)]
 pub(super) struct Kubelet {
-    /// Since when a pod is known, by its UID.
+    /// When each pod was first seen, by UID.
     since: HashMap<String, Instant>,
-    /// How many pods were given an address.
+    /// The count of addresses given to pods.
     addresses: u16,
 }
 
@@ -34,7 +34,7 @@ impl Controller for Kubelet {
     fn act(&mut self, pass: &mut Pass<'_>) {
         let pods = pass.list("", "pods");
         note(&mut self.since, &pods, pass.now);
-        // Without their actor, claims are never bound, and pods don't wait for them.
+        // Without the claims' actor, claims are never bound, and pods don't wait for them.
         let waits = pass.server.actors.play(Actor::Claims);
         let claims = if waits { Some(pass.list("", "persistentvolumeclaims")) } else { None };
         for pod in &pods {
@@ -49,7 +49,7 @@ impl Controller for Kubelet {
     }
 }
 
-/// Binds a pod to the node, unless it is gated, another scheduler's, or waits for a claim.
+/// Binds a pod to the node, unless it is gated, of another scheduler, or waits for a claim.
 fn schedule(pass: &mut Pass<'_>, pod: &Value, claims: Option<&[Object]>) {
     let is_gated = !items(pod, "/spec/schedulingGates").is_empty();
     if is_gated || text(pod, "/spec/schedulerName") != "default-scheduler" {
@@ -58,7 +58,7 @@ fn schedule(pass: &mut Pass<'_>, pod: &Value, claims: Option<&[Object]>) {
     let obstacle = claims.and_then(|claims| claims_of(pod).find_map(|name| obstacle(pod, &name, claims)));
     let done = match obstacle {
         Some(obstacle) => {
-            // The text of the scheduler, to its end.
+            // The scheduler's message, up to its end.
             let message = format!("0/1 nodes are available: {obstacle}. not found");
             if object::condition(pod, "PodScheduled").is_some_and(|live| live["message"] == message.as_str())
             {
@@ -78,7 +78,7 @@ fn schedule(pass: &mut Pass<'_>, pod: &Value, claims: Option<&[Object]>) {
     }
 }
 
-/// Why a claim keeps a pod from its node.
+/// Why a claim blocks a pod.
 fn obstacle(pod: &Value, claim: &str, claims: &[Object]) -> Option<String> {
     let live = claims.iter().find(|live| name(live) == claim && namespace(live) == namespace(pod));
     match live {
@@ -91,7 +91,7 @@ fn obstacle(pod: &Value, claim: &str, claims: &[Object]) -> Option<String> {
     }
 }
 
-/// Confirms that the containers of a deleted pod have stopped.
+/// Deletes a pod whose containers have stopped.
 fn end(pass: &mut Pass<'_>, pod: &Value) {
     if int(pod, "/metadata/deletionGracePeriodSeconds") > 0
         && pass.delete(pod, json!({"gracePeriodSeconds": 0})).is_err()
@@ -150,7 +150,7 @@ impl Kubelet {
             ("ContainersReady", is_ready),
             ("PodScheduled", true),
         ];
-        // Those that hold already do so since they began to.
+        // A condition that holds keeps its transition time.
         let holds = |kind: &str| object::condition(pod, kind).is_some_and(|own| own["status"] == "True");
         let changed = conditions.into_iter().filter(|(kind, _)| !holds(kind));
         let conditions: Vec<_> = changed.map(|(kind, holds)| condition(kind, holds)).collect();

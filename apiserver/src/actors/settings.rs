@@ -1,4 +1,4 @@
-//! What a test sets for the actors: whether pods become ready, and how busy they are.
+//! Settings of the actors: readiness of pods, and loads.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,27 +8,27 @@ use std::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// When pods become ready.
+/// The time at which pods become ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Readiness {
     /// As soon as they run.
     #[default]
     AtOnce,
-    /// So long after they were made, in tokio's time.
+    /// This long after their creation, in tokio's time.
     After(Duration),
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// How busy the pods of a workload are.
+/// The load of a workload's pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Load {
-    /// All pods together use so many thousandths of a processor, however many they are.
+    /// All pods together use this many thousandths of a processor.
     Millicores(u32),
-    /// Each pod uses so many percent of the CPU that it requests, however many they are. A container without a request has no
-    /// such usage, and the target isn't scaled.
+    /// Each pod uses this many percent of its CPU request. A container without a request has no usage, and the target isn't
+    /// scaled.
     Percent(u32),
 }
 
@@ -37,11 +37,10 @@ pub(super) type Target = (String, String, String);
 
 type Labels = BTreeMap<String, String>;
 
-/// The settings of the actors.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     readiness: Readiness,
-    /// The latest come last.
+    /// Later entries take precedence.
     readiness_of: Vec<(Labels, Readiness)>,
     pub(super) loads: HashMap<Target, Load>,
 }
@@ -65,7 +64,7 @@ impl Settings {
     }
 }
 
-/// How the pods of a server with [`Actor::Pods`](crate::Actor::Pods) fare.
+/// Controls the pods of a server with [`Actor::Pods`](crate::Actor::Pods).
 ///
 /// ```
 /// # #[tokio::main]
@@ -89,12 +88,12 @@ impl<'s> Pods<'s> {
         Self { settings }
     }
 
-    /// When pods become ready from now on. Those that are ready stay so.
+    /// Sets when pods become ready from now on. Ready pods stay ready.
     pub fn set_readiness(&self, readiness: Readiness) {
         self.settings.send_modify(|settings| settings.readiness = readiness);
     }
 
-    /// When pods with these labels become ready. What is set later counts, where several are set for a pod.
+    /// Sets when pods with these labels become ready. The latest setting that matches a pod counts.
     pub fn set_readiness_of<K: Into<String>, V: Into<String>>(
         &self,
         labels: impl IntoIterator<Item = (K, V)>,

@@ -1,4 +1,4 @@
-//! What a controller has reconciled, so that it reconciles only what has changed since.
+//! Reconciled objects and their inputs, so that a controller reconciles only what has changed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,29 +14,29 @@ use super::{
     view::Object,
 };
 
-/// Objects that a controller has seen to, by their UID.
+/// Reconciled objects, by UID.
 #[derive(Default)]
 pub(super) struct Settled(HashMap<String, Known>);
 
 struct Known {
-    /// The object, and what belongs to it.
+    /// The object and its dependents.
     of: Vec<Object>,
-    /// When it asked to be seen to again.
+    /// When it is due again.
     until: Option<Instant>,
 }
 
 impl Settled {
-    /// Forgets what is gone.
+    /// Forgets deleted objects.
     pub(super) fn keep(&mut self, uids: &HashSet<&str>) {
         self.0.retain(|known, _| uids.contains(known.as_str()));
     }
 
-    /// Marks an object for another pass, in any state.
+    /// Makes an object due again.
     pub(super) fn forget(&mut self, object: &Object) {
         self.0.remove(uid(object));
     }
 
-    /// Sees to an object, unless it and what belongs to it are as they were the last time, and it isn't time yet.
+    /// Reconciles an object, unless it and its dependents are unchanged and it isn't due yet.
     pub(super) fn reconcile(
         &mut self,
         pass: &mut Pass<'_>,
@@ -71,7 +71,7 @@ pub(super) fn uids(objects: &[Object]) -> HashSet<&str> {
     objects.iter().map(|object| uid(object)).collect()
 }
 
-/// Since when each of these objects is known, by UID; what is gone is forgotten.
+/// Records when each of these objects was first seen, by UID, and forgets deleted ones.
 pub(super) fn note(since: &mut HashMap<String, Instant>, objects: &[Object], now: Instant) {
     let known = uids(objects);
     since.retain(|uid, _| known.contains(uid.as_str()));
@@ -82,7 +82,7 @@ pub(super) fn note(since: &mut HashMap<String, Instant>, objects: &[Object], now
     }
 }
 
-/// Objects by who controls them.
+/// Objects by their controller.
 #[derive(Default)]
 pub(super) struct Controlled {
     by: HashMap<String, Vec<Object>>,
@@ -101,7 +101,7 @@ impl Controlled {
         controlled
     }
 
-    /// What an owner controls, and what its selector picks of the rest.
+    /// The objects that an owner controls, and orphans that its selector matches.
     pub(super) fn candidates(&self, owner: &Value) -> Vec<Object> {
         let selector = owner.pointer("/spec/selector");
         let is_picked = |object: &&Object| {

@@ -21,7 +21,7 @@ const REVISION: &str = "controller-revision-hash";
 
 #[derive(Default)]
 pub(super) struct StatefulSets {
-    /// Since when a pod is ready, by its UID.
+    /// When each ready pod became ready, by UID.
     ready_since: HashMap<String, Instant>,
     settled: Settled,
 }
@@ -77,7 +77,7 @@ struct Sync<'s, 'p> {
     ready_since: &'s HashMap<String, Instant>,
 }
 
-/// The revisions that the pods have, and that they are to have.
+/// The current and the updated revision of the pods.
 struct Revisions {
     current: Value,
     update: Value,
@@ -88,14 +88,14 @@ impl Sync<'_, '_> {
         pods.sort_by_key(|pod| ordinal(self.set, pod));
         all.sort_by_key(|revision| int(revision, "/revision"));
         let revisions = self.revisions(&all)?;
-        // As the status is now; a change of the pods brings another pass.
+        // The status describes the pods before the changes; they bring another pass.
         let done = if is_deleted(self.set) { Ok(()) } else { self.manage(&pods, &revisions) };
         self.write_status(&pods, &revisions)?;
         self.truncate(&all, &pods, &revisions)?;
         done
     }
 
-    /// The revision of the present template, made if it is new, and the one that the last rollout ended with.
+    /// The revision of the current template, created if it is new, and the revision of the last completed rollout.
     fn revisions(&self, all: &[Object]) -> Result<Revisions, Refused> {
         let mut template = self.set["spec"]["template"].clone();
         template["$patch"] = "replace".into();
@@ -129,7 +129,7 @@ impl Sync<'_, '_> {
         Ok(Revisions { current, update })
     }
 
-    /// Deletes the oldest revisions that no pod has.
+    /// Deletes the oldest unused revisions.
     fn truncate(&self, all: &[Object], pods: &[Object], revisions: &Revisions) -> Result<(), Refused> {
         let is_live = |revision: &&Object| {
             [name(&revisions.current), name(&revisions.update)].contains(&name(revision))
@@ -152,7 +152,7 @@ impl Sync<'_, '_> {
         (self.start()..self.start() + replicas(self.set)).contains(&ordinal)
     }
 
-    /// Whether a pod has been ready for long enough. If it will be, the set is reconciled then.
+    /// Whether a pod has been ready for `minReadySeconds`; otherwise the set is due when it has.
     fn is_available(&mut self, pod: &Value) -> bool {
         let wait = Duration::from_secs(int(self.set, "/spec/minReadySeconds").unsigned_abs());
         let since = self.ready_since.get(uid(pod)).filter(|_| is_running_and_ready(pod));
@@ -163,8 +163,8 @@ impl Sync<'_, '_> {
         at <= self.pass.now
     }
 
-    /// Makes and deletes pods: those that are missing come up in order, those that are too many go in reverse, and those of
-    /// another revision are replaced last.
+    /// Creates and deletes pods: missing ones in order, surplus ones in reverse order; pods of another revision are
+    /// replaced last.
     fn manage(&mut self, pods: &[Object], revisions: &Revisions) -> Result<(), Refused> {
         let set = self.set;
         let one_by_one = text(set, "/spec/podManagementPolicy") != "Parallel";
@@ -229,14 +229,14 @@ impl Sync<'_, '_> {
         Ok(())
     }
 
-    /// Makes a pod, and its claims before.
+    /// Creates the claims of a pod, then the pod.
     fn create(&self, at: i64, revisions: &Revisions) -> Result<(), Refused> {
         let pod_name = format!("{}-{at}", name(self.set));
         let is_stale = |claim: &Value| {
             owners(claim).iter().any(|owner| owner["kind"] == "Pod" && owner["name"] == pod_name.as_str())
         };
         if self.claims_at(at).any(|(_, live)| live.is_some_and(|live| is_stale(live))) {
-            // It goes with the last pod of this name.
+            // The revision is deleted with its last pod.
             return Ok(());
         }
         self.create_claims(at)?;
@@ -271,7 +271,7 @@ impl Sync<'_, '_> {
         }
     }
 
-    /// The claims of a pod as they are made, and as they are.
+    /// The claims of a pod's template, each with the live one.
     fn claims_at(&self, at: i64) -> impl Iterator<Item = (Value, Option<&Object>)> {
         items(self.set, "/spec/volumeClaimTemplates").iter().map(move |template| {
             let mut claim = template.clone();
@@ -298,7 +298,7 @@ impl Sync<'_, '_> {
         Ok(())
     }
 
-    /// Makes the owners of a pod's claims those that its set's retention policy asks for.
+    /// Sets the owners of a pod's claims by the set's retention policy.
     fn retain_claims(&self, at: i64, pod: &Value) -> Result<(), Refused> {
         let deletes = |when: &str| self.set["spec"]["persistentVolumeClaimRetentionPolicy"][when] == "Delete";
         let is_scaled_down = deletes("whenScaled") && !self.is_wanted(at);

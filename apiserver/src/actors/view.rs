@@ -1,4 +1,4 @@
-//! The objects in the store as controllers read them: as JSON, each parsed once.
+//! A cache of the objects in the store for controllers: each is parsed once.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,9 +25,9 @@ pub(super) struct View {
 
 #[derive(Default)]
 struct Collection {
-    /// The kind and version of the objects. It changes when a custom resource is served in other versions.
+    /// The kind and version of the objects, which changes with the served versions of a custom resource.
     kind: Option<GroupVersionKind>,
-    /// The version up to which changes were taken.
+    /// The store's version up to which changes are included.
     seen: u64,
     objects: BTreeMap<Key, Object>,
 }
@@ -67,14 +67,14 @@ fn read(resource: &Resource, record: &Record) -> Object {
 }
 
 impl Pass<'_> {
-    /// All objects of a resource, in the version that they are stored in.
+    /// All objects of a resource, in their stored version.
     pub(super) fn all(&mut self, resource: &Resource) -> Vec<Object> {
         let changed = self.server.store.changed(&resource.storage);
         self.inputs.listed.entry(resource.storage.clone()).or_insert(changed);
         self.view.collection(self.server, resource).objects.values().cloned().collect()
     }
 
-    /// All objects of a built-in resource in its version 1.
+    /// All objects of a built-in resource in `v1`.
     pub(super) fn list(&mut self, group: &str, plural: &str) -> Vec<Object> {
         self.list_version(group, "v1", plural)
     }

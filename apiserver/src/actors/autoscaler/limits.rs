@@ -1,4 +1,4 @@
-//! How far and how fast an autoscaler may go: its bounds, its policies, and its recommendations of late.
+//! Bounds, scaling policies and recent recommendations of an autoscaler.
 
 use std::time::Duration;
 
@@ -7,10 +7,9 @@ use tokio::time::Instant;
 
 use crate::actors::object::{int, items, text};
 
-/// For how long a lower recommendation waits, unless the autoscaler says otherwise.
+/// Seconds that a lower recommendation waits by default.
 const STABILIZATION: i64 = 300;
 
-/// The least and the most replicas.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) min: i64,
@@ -28,18 +27,18 @@ impl Bounds {
     }
 }
 
-/// What an autoscaler recommended and did of late.
+/// Recent recommendations and changes of an autoscaler.
 #[derive(Default)]
 pub(super) struct Memory {
     recommendations: Vec<(Instant, i64)>,
-    /// By how many replicas the target grew; negative where it shrank.
+    /// The change of the replica count and its time; negative for a scale-down.
     changes: Vec<(Instant, i64)>,
 }
 
-/// What becomes of a proposal.
+/// The replica count after all limits.
 pub(super) struct Decision {
     pub(super) replicas: i64,
-    /// Kinds, whether they hold, reasons and messages.
+    /// Type, status, reason and message of each condition.
     pub(super) conditions: [(&'static str, bool, &'static str, &'static str); 2],
 }
 
@@ -73,7 +72,7 @@ fn seconds(seconds: i64) -> Duration {
 }
 
 impl Memory {
-    /// What the target has at first counts as recommended.
+    /// Counts the target's first replica count as a recommendation.
     pub(super) fn remember_first(&mut self, current: i64, now: Instant) {
         if self.recommendations.is_empty() {
             self.recommendations.push((now, current));
@@ -86,7 +85,7 @@ impl Memory {
         self.changes.push((now, after - before));
     }
 
-    /// What a proposal comes to.
+    /// Limits a proposal by the stabilization, the policies and the bounds.
     pub(super) fn limit(
         &mut self,
         autoscaler: &Value,
@@ -117,7 +116,7 @@ impl Memory {
         Decision { replicas, conditions: [able, limited] }
     }
 
-    /// The proposal in the light of those before it.
+    /// The proposal after the stabilization window.
     fn stable(
         &mut self,
         up: &Rules<'_>,
@@ -134,16 +133,16 @@ impl Memory {
         let highest = within(down.window).fold(proposed, i64::max);
         let longest = seconds(up.window.max(down.window));
         self.recommendations.retain(|(at, _)| age(now, *at) < longest);
-        // A proposal counts once, however often it is read.
+        // A proposal is recorded once, however often it is computed.
         match self.recommendations.last_mut() {
             Some((at, replicas)) if *replicas == proposed => *at = now,
             _ => self.recommendations.push((now, proposed)),
         }
-        // Without rules of its own an autoscaler only waits to scale down.
+        // By default only a scale-down is stabilized.
         current.map_or(highest, |current| current.max(lowest).min(highest))
     }
 
-    /// How many replicas came or went in a period that ends now.
+    /// The sum of changes in the last `period` seconds.
     fn change(&self, period: i64, now: Instant) -> i64 {
         let recent = self.changes.iter().filter(|(at, _)| age(now, *at) < seconds(period));
         recent.map(|(_, change)| change).sum()
@@ -224,7 +223,7 @@ impl Memory {
     }
 }
 
-/// What an autoscaler without rules may do: at most double, or go to four.
+/// The default policy: at most double, or four.
 fn within_bounds(bounds: Bounds, current: i64, wanted: i64) -> (i64, &'static str, &'static str) {
     let limit = current.saturating_mul(2).max(4);
     let most = bounds.max.min(limit);

@@ -1,4 +1,4 @@
-//! How many replicas the metrics of an autoscaler ask for, after `replica_calculator.go`.
+//! The replica count that an autoscaler's metrics ask for, after `replica_calculator.go`.
 
 use baton_merge::quantity::{Precision, canonical};
 use serde_json::{Value, json};
@@ -15,27 +15,27 @@ use crate::{
     selector::LabelSelector,
 };
 
-/// A quantity in thousandths, rounded up. None where there is none.
+/// A quantity in thousandths, rounded up.
 fn milli(text: &str) -> Option<i64> {
     Some(text).filter(|text| !text.is_empty()).and_then(Quantity::read)?.milli()
 }
 
-/// Within this share of the target nothing is scaled.
+/// The usage ratio may differ from 1 by this much without scaling.
 const TOLERANCE: f64 = 0.1;
 
-/// Why a target has no usage whose pods aren't measured.
+/// The message for a target whose pods have no metrics.
 const NO_METRICS: &str =
     "unable to get metrics for resource cpu: no metrics returned from resource metrics API";
 
-/// What the metrics ask for.
+/// The replica count that the metrics ask for.
 pub(super) struct Proposal {
     pub(super) replicas: i64,
-    /// Which metric asks for the most.
+    /// The metric that asks for the most replicas.
     pub(super) name: String,
     pub(super) statuses: Vec<Value>,
 }
 
-/// Why nothing can be said: the reason and the message of a condition.
+/// The reason and the message of a condition that reports missing metrics.
 type Unable = (&'static str, String);
 
 impl Look<'_, '_> {
@@ -68,7 +68,7 @@ impl Look<'_, '_> {
         self.pass.list("", "pods").into_iter().filter(is_own).collect()
     }
 
-    /// The other autoscalers whose targets select one of these pods.
+    /// Other autoscalers whose targets select one of these pods.
     fn rivals(&mut self, pods: &[Object]) -> Vec<String> {
         let all = self.pass.list_version("autoscaling", "v2", "horizontalpodautoscalers");
         let others = all.iter().filter(|other| {
@@ -85,7 +85,7 @@ impl Look<'_, '_> {
         rivals
     }
 
-    /// What all metrics together ask for: the most that any does.
+    /// The largest replica count that any metric asks for.
     pub(super) fn proposals(&mut self, scale: &Value) -> Result<Proposal, Unable> {
         let selector = text(scale, "/status/selector");
         if selector.is_empty() {
@@ -119,7 +119,7 @@ impl Look<'_, '_> {
             }
         }
         match first_failure {
-            // What can't be measured might need more: nothing is scaled down then.
+            // A metric without a value might ask for more, so nothing is scaled down.
             Some(unable) if best.name.is_empty() || best.replicas < current => Err(unable),
             None if best.name.is_empty() => Err(unable("InvalidMetricSourceType", "there are no metrics")),
             _ => Ok(best),
@@ -181,7 +181,7 @@ impl Look<'_, '_> {
         Ok((replicas, name, status))
     }
 
-    /// How far down and up the usage may be off.
+    /// The tolerances of the usage ratio, down and up.
     #[allow(clippy::cast_precision_loss)] // Thousandths of a share.
     fn tolerances(&self) -> (f64, f64) {
         let of = |direction: &str| {
@@ -201,21 +201,21 @@ fn ratio(usage: i64, target: i64) -> f64 {
     usage as f64 / target.max(1) as f64
 }
 
-/// What the pods of a target use.
+/// The usage of a target's pods.
 struct Usage {
-    /// What those that count use together, in thousandths.
+    /// The sum of the counted pods, in thousandths.
     milli: i64,
-    /// Of what they request, in percent.
+    /// The share of their requests, in percent.
     percent: i64,
-    /// How many of them count.
+    /// The number of counted pods.
     ready: i64,
     unready: i64,
 }
 
 impl Usage {
-    /// The usage of a target's pods under a load. `is_utilization`: it is compared with the pods' requests.
+    /// The usage of a target's pods under a load. With `is_utilization` it is compared with the pods' requests.
     fn of(load: Load, pods: &[Object], is_utilization: bool) -> Result<Self, String> {
-        // Only pods that run are measured.
+        // Only running pods have metrics.
         if !pods.iter().any(|pod| text(pod, "/status/phase") == "Running") {
             return Err(NO_METRICS.to_owned());
         }
@@ -226,7 +226,7 @@ impl Usage {
         }
         let needs_requests = is_utilization || matches!(load, Load::Percent(_));
         let requested: i64 = if needs_requests {
-            // A pod that doesn't count must say what it requests, too.
+            // Uncounted pods need a request as well.
             pods.iter().try_for_each(|pod| requests(pod).map(drop))?;
             ready.iter().map(|pod| requests(pod)).sum::<Result<_, _>>()?
         } else {
@@ -248,14 +248,14 @@ impl Usage {
         Ok(Self { milli, percent, ready: count(ready.len()), unready: count(unready.len()) })
     }
 
-    /// How many replicas come to the target.
+    /// The replica count that brings the usage to the target.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // As the controller computes it.
     fn replicas(&self, ratio: f64, (down, up): (f64, f64), current: i64) -> i64 {
         let is_within = |ratio: f64| 1.0 - down <= ratio && ratio <= 1.0 + up;
         if self.unready == 0 || ratio <= 1.0 {
             return if is_within(ratio) { current } else { (ratio * self.ready as f64).ceil() as i64 };
         }
-        // Those that aren't ready will take their share: they count as idle.
+        // Pods that aren't ready count as idle: they will take a share of the load.
         let all = (self.ready + self.unready) as f64;
         let damped = ratio * self.ready as f64 / all;
         let replicas = (damped * all).ceil() as i64;
@@ -267,7 +267,7 @@ fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// What a pod requests, in thousandths of a processor.
+/// The CPU request of a pod, in thousandths.
 fn requests(pod: &Value) -> Result<i64, String> {
     let of_pod = pod.pointer("/spec/resources/requests").and_then(Value::as_object);
     if of_pod.is_some_and(|requests| !requests.is_empty()) {

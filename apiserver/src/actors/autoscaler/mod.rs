@@ -22,22 +22,22 @@ use super::{
 };
 use crate::registry::{Registry, Resource};
 
-/// How often the targets are read, also without a change.
+/// The interval of reconciles without a change.
 const PERIOD: Duration = Duration::from_secs(15);
 
 #[derive(Default)]
 pub(super) struct Autoscaler {
     settled: Settled,
-    /// What is known of an autoscaler from earlier, by its UID.
+    /// State of each autoscaler, by its UID.
     known: HashMap<String, Known>,
 }
 
 struct Known {
     memory: Memory,
     load: Option<Load>,
-    /// When it is reconciled again, also without a change.
+    /// When it is reconciled next, even without a change.
     next: Instant,
-    /// What the last look was at.
+    /// Inputs of the last reconcile.
     seen: Value,
     has_rescaled: bool,
 }
@@ -68,7 +68,7 @@ impl Controller for Autoscaler {
     }
 }
 
-/// The kind that a reference means: by the group and the kind, which may be in lower case, and by no version. After
+/// The resource that a reference means, by group and kind (also in lower case) and without the version, as
 /// `NewDiscoveryRESTMapper` of client-go.
 fn target_of<'r>(registry: &'r Registry, reference: &Value) -> Option<&'r Arc<Resource>> {
     let (api_version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
@@ -80,7 +80,7 @@ fn target_of<'r>(registry: &'r Registry, reference: &Value) -> Option<&'r Arc<Re
     registry.preferred().find(is_it).filter(|_| !version.contains('/'))
 }
 
-/// What an autoscaler goes by besides itself: its target, and the pods that may be the target's.
+/// Inputs of an autoscaler besides itself: its target, and pods that the target may select.
 fn scaled(pass: &mut Pass<'_>, autoscaler: &Object) -> Vec<Object> {
     let reference = &autoscaler["spec"]["scaleTargetRef"];
     let registry = pass.server.registry();
@@ -97,9 +97,8 @@ struct Look<'l, 'p> {
     autoscaler: &'l Object,
 }
 
-/// The target of an autoscaler.
 struct Target {
-    /// Where its scale is served.
+    /// The path of its scale subresource.
     path: String,
     scale: Value,
 }
@@ -124,7 +123,7 @@ impl Look<'_, '_> {
         };
         let seen = self.seen(&target);
         let is_due = known.next <= self.pass.now;
-        // The metrics follow what was just done only after a while, so that it isn't done once more meanwhile.
+        // A change of the metrics alone waits for the period, since metrics follow a scale-up late.
         let is_new = known.seen["input"] != seen["input"] || known.seen != seen && !known.has_rescaled;
         let is_out_of_bounds = {
             let current = int(&target.scale, "/spec/replicas");
@@ -138,7 +137,7 @@ impl Look<'_, '_> {
         self.scale(known, &target, status);
     }
 
-    /// What decides whether an autoscaler has to be reconciled early.
+    /// The inputs whose change makes a reconcile due early.
     fn seen(&mut self, target: &Target) -> Value {
         let pods = self.pods(&target.scale);
         let pods: Vec<_> = pods.iter().map(|pod| (uid(pod), super::object::is_ready(pod))).collect();
@@ -236,7 +235,7 @@ impl Look<'_, '_> {
         }
         let mut updated = (**self.autoscaler).clone();
         updated["status"] = status;
-        // The server keeps this one as null.
+        // The server stores this member as null.
         let mut stored = self.autoscaler["status"].clone();
         if let Some(stored) = stored.as_object_mut() {
             stored.retain(|_, value| !value.is_null());

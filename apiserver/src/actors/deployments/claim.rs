@@ -1,4 +1,4 @@
-//! Which objects are a controller's: those that its selector picks, and that no other object controls. After
+//! Adoption and release: a controller owns the objects that its selector matches and that no other controller owns. After
 //! `pkg/controller/controller_ref_manager.go`.
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::actors::{
     view::Object,
 };
 
-/// The candidates that are an owner's. What lacks a controller gets this one, and what isn't selected any more loses it.
+/// The candidates that the owner controls. Matching orphans are adopted, and owned objects that don't match are released.
 pub(in crate::actors) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>) -> Vec<Object> {
     let selector = owner.pointer("/spec/selector");
     let mut own = Vec::new();

@@ -20,9 +20,9 @@ use super::{
 
 #[derive(Default)]
 pub(super) struct Deployments {
-    /// Since when a pod is ready, by its UID.
+    /// When each ready pod became ready, by UID.
     ready_since: HashMap<String, Instant>,
-    /// When a Deployment was last seen to make progress, by its UID.
+    /// When each Deployment last made progress, by UID.
     progressed: HashMap<String, Instant>,
     rollouts: Settled,
     sets: Settled,

@@ -1,4 +1,4 @@
-//! How many replicas a Deployment and its ReplicaSets want and have.
+//! Replica counts of a Deployment and its ReplicaSets.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ pub(in crate::actors) fn replicas(object: &Value) -> i64 {
     object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
 }
 
-/// How many pods of a ReplicaSet are available.
+/// Available pods of a ReplicaSet.
 pub(super) fn available(set: &Value) -> i64 {
     int(set, "/status/availableReplicas")
 }
@@ -17,12 +17,12 @@ pub(super) fn is_rolling(deployment: &Value) -> bool {
     text(deployment, "/spec/strategy/type") != "Recreate"
 }
 
-/// By how many pods a rollout may exceed and fall short of what is wanted.
+/// `maxSurge` and `maxUnavailable`, resolved to pods.
 fn leeway(deployment: &Value) -> (i64, i64) {
     let amount = |name| deployment.pointer(&format!("/spec/strategy/rollingUpdate/{name}"));
     let surge = scaled(amount("maxSurge"), replicas(deployment), true);
     let unavailable = scaled(amount("maxUnavailable"), replicas(deployment), false);
-    // Both may come down to nothing by rounding, and then nothing would ever move.
+    // Rounding may make both zero, and the rollout could never proceed.
     if surge == 0 && unavailable == 0 { (0, 1) } else { (surge, unavailable) }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn max_unavailable(deployment: &Value) -> i64 {
     leeway(deployment).1.min(replicas(deployment))
 }
 
-/// So many replicas the new ReplicaSet may have now.
+/// The replicas that the new ReplicaSet may have now.
 pub(super) fn new_replicas(deployment: &Value, total: i64, new: i64) -> i64 {
     if !is_rolling(deployment) {
         return replicas(deployment);
@@ -46,7 +46,7 @@ pub(super) fn new_replicas(deployment: &Value, total: i64, new: i64) -> i64 {
     new + room.min((replicas(deployment) - new).max(0))
 }
 
-/// What a Deployment says in seconds or revisions, where it says so.
+/// A number in the Deployment's spec, such as `progressDeadlineSeconds`; none if unset or unlimited.
 pub(super) fn limit(deployment: &Value, field: &str) -> Option<i64> {
     let number = deployment.pointer(&format!("/spec/{field}")).and_then(Value::as_i64);
     number.filter(|number| *number != i64::from(i32::MAX))

@@ -1,4 +1,4 @@
-//! ReplicaSets: as many pods as they want, and their status.
+//! ReplicaSets: their pods and their status.
 
 use std::{cmp::Reverse, collections::HashMap, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::actors::{
 };
 
 const FAILURE: &str = "ReplicaFailure";
-/// So many pods are made or deleted at once.
+/// The most pods that are created or deleted at once.
 const BURST: usize = 500;
 
 impl Deployments {
@@ -105,7 +105,7 @@ fn status(
     Value::Object(status)
 }
 
-/// Makes pods that are missing, and deletes those that are too many.
+/// Creates missing pods, and deletes surplus ones.
 fn manage(pass: &Pass<'_>, set: &Value, active: &[Object]) -> Result<(), Refused> {
     let wanted = usize::try_from(replicas(set)).unwrap_or_default();
     let mut pod = pod_of(set, &set["spec"]["template"]);
@@ -131,7 +131,7 @@ fn manage(pass: &Pass<'_>, set: &Value, active: &[Object]) -> Result<(), Refused
     Ok(())
 }
 
-/// By what pods are sorted, those first that go first.
+/// The sort key of pods; the first ones are deleted first.
 fn worth(pod: &Value) -> impl Ord + use<> {
     let phase = match text(pod, "/status/phase") {
         "Running" => 2,

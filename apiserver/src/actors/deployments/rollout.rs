@@ -1,5 +1,4 @@
-//! How a Deployment gets from the pods that it has to those that it wants. After `pkg/controller/deployment/sync.go`,
-//! `rolling.go` and `recreate.go`.
+//! The rollout of a Deployment. After `pkg/controller/deployment/sync.go`, `rolling.go` and `recreate.go`.
 
 use std::collections::HashMap;
 
@@ -26,11 +25,11 @@ use crate::actors::{
 pub(super) struct Rollout<'r, 'p> {
     pub(super) pass: &'r mut Pass<'p>,
     pub(super) progressed: &'r mut HashMap<String, Instant>,
-    /// As it was last read or written.
+    /// As last read or written.
     pub(super) deployment: Value,
 }
 
-/// Brings a Deployment a step further.
+/// Takes the next step of a Deployment.
 pub(super) fn sync(
     pass: &mut Pass<'_>,
     progressed: &mut HashMap<String, Instant>,
@@ -61,7 +60,7 @@ pub(super) fn sync(
 }
 
 impl Rollout<'_, '_> {
-    /// A Deployment of all pods does nothing.
+    /// A Deployment with an empty selector does nothing.
     fn only_observe(&mut self) -> Result<(), Refused> {
         let generation = int(&self.deployment, "/metadata/generation");
         if int(&self.deployment, "/status/observedGeneration") >= generation {
@@ -71,7 +70,7 @@ impl Rollout<'_, '_> {
         self.write_status()
     }
 
-    /// Notes that the rollout was paused or resumed, so that its time doesn't run out meanwhile.
+    /// Records a pause or a resume in the Progressing condition, so that a pause doesn't count towards the deadline.
     fn note_pause(&mut self) -> Result<(), Refused> {
         let reason = self.progressing().map(|live| text(live, "/reason").to_owned()).unwrap_or_default();
         if limit(&self.deployment, "progressDeadlineSeconds").is_none() || reason == TIMED_OUT {
@@ -89,12 +88,12 @@ impl Rollout<'_, '_> {
         self.write_status()
     }
 
-    /// The revision of the present template: one more than the latest of the others.
+    /// The revision of the current template: one more than the latest of the old ReplicaSets.
     fn revision(sets: &Sets) -> i64 {
         sets.old.iter().map(revision).max().unwrap_or_default().saturating_add(1)
     }
 
-    /// Brings the revision of the new ReplicaSet and of the Deployment up to date.
+    /// Updates the revision annotations of the new ReplicaSet and the Deployment.
     fn sync_revision(&mut self, sets: &mut Sets) -> Result<(), Refused> {
         let wanted = Self::revision(sets);
         let Some(new) = &mut sets.new else { return Ok(()) };
@@ -115,7 +114,7 @@ impl Rollout<'_, '_> {
         if is_new { self.write_status() } else { Ok(()) }
     }
 
-    /// Makes the ReplicaSet of the present template, if it isn't there.
+    /// Creates the ReplicaSet of the current template, if it doesn't exist.
     fn make_new(&mut self, sets: &mut Sets) -> Result<(), Refused> {
         if sets.new.is_some() {
             return Ok(());
@@ -152,7 +151,7 @@ impl Rollout<'_, '_> {
         if is_new { self.write_status() } else { Ok(()) }
     }
 
-    /// Gives a ReplicaSet another size. Whether it had another one.
+    /// Resizes a ReplicaSet. Returns whether its size changed.
     fn resize(&mut self, set: &mut Value, wanted: i64, always: bool) -> Result<bool, Refused> {
         let is_other = replicas(set) != wanted;
         if !is_other && !always {
@@ -167,7 +166,7 @@ impl Rollout<'_, '_> {
         Ok(is_other)
     }
 
-    /// Whether the Deployment's replica count differs from the one that its ReplicaSets last recorded.
+    /// Whether the Deployment's replica count differs from the one that its ReplicaSets recorded last.
     fn is_scaled(&self, sets: &Sets) -> bool {
         let wanted = replicas(&self.deployment);
         let desired = |set: &Value| annotation(set, DESIRED).and_then(|text| text.parse::<i64>().ok());
@@ -176,13 +175,13 @@ impl Rollout<'_, '_> {
             .any(|set| desired(set).is_some_and(|desired| desired != wanted))
     }
 
-    /// Gives the ReplicaSets their share of another number of replicas.
+    /// Scales all ReplicaSets in proportion.
     fn scale(&mut self, sets: &mut Sets) -> Result<(), Refused> {
         let wanted = replicas(&self.deployment);
         let mut all: Vec<&mut Value> = sets.old.iter_mut().chain(&mut sets.new).collect();
         let active = all.iter().filter(|set| replicas(set) > 0).count();
         if active <= 1 {
-            // The only one with replicas, else the latest: the new one comes last.
+            // The only ReplicaSet with replicas, otherwise the latest; the new one is last.
             let place = all.iter().position(|set| replicas(set) > 0).or(all.len().checked_sub(1));
             return match place.and_then(|place| all.get_mut(place)) {
                 Some(set) => self.resize(set, wanted, false).map(|_| ()),
@@ -230,7 +229,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// A ReplicaSet's share of the replicas that are missing, or too many.
+    /// A ReplicaSet's share of the replicas to add or remove.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // Numbers of replicas are 32 bits wide.
     fn share(&self, set: &Value, missing: i64, added: i64) -> i64 {
         if missing == 0 || missing == added {
@@ -281,14 +280,14 @@ impl Rollout<'_, '_> {
         if spare <= 0 {
             return Ok(false);
         }
-        // Pods that aren't available first, since they serve nothing.
+        // Unavailable pods first, since they serve nothing.
         let sick = self.shrink(&mut sets.old, spare, |old| replicas(old) - available(old))?;
         let healthy = sets.sum(available) - least;
         let well = self.shrink(&mut sets.old, healthy, replicas)?;
         Ok(sick + well > 0)
     }
 
-    /// Takes so many replicas away at most, from the oldest ReplicaSets first. How many it were.
+    /// Removes up to `most` replicas, from the oldest ReplicaSets first. Returns how many it removed.
     fn shrink(&mut self, old: &mut [Value], most: i64, from: impl Fn(&Value) -> i64) -> Result<i64, Refused> {
         let mut taken = 0;
         for set in old.iter_mut().filter(|set| replicas(set) > 0) {
@@ -302,7 +301,7 @@ impl Rollout<'_, '_> {
         Ok(taken)
     }
 
-    /// A step of an update that ends all old pods before it makes new ones.
+    /// A step of a `Recreate` update, which deletes all old pods first.
     fn recreate(&mut self, sets: &mut Sets) -> Result<(), Refused> {
         let mut is_shrunk = false;
         for old in &mut sets.old {
@@ -332,7 +331,7 @@ impl Rollout<'_, '_> {
             || self.pass.list("", "pods").iter().any(is_old)
     }
 
-    /// Deletes the oldest ReplicaSets without pods, beyond those that are kept to roll back to.
+    /// Deletes the oldest ReplicaSets without pods, beyond `revisionHistoryLimit`.
     fn clean_up(&mut self, sets: &Sets) -> Result<(), Refused> {
         let Some(kept) = limit(&self.deployment, "revisionHistoryLimit") else { return Ok(()) };
         let mut old: Vec<_> = sets.old.iter().filter(|set| !is_deleted(set)).collect();

@@ -1,4 +1,4 @@
-//! The ReplicaSets of a Deployment: the one of its present template, and those of earlier ones.
+//! The new and the old ReplicaSets of a Deployment.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -23,14 +23,14 @@ const SKIPPED: [&str; 6] = [
     MAX,
     "deprecated.deployment.rollback.to",
 ];
-/// So long the list of the revisions that a ReplicaSet once had may become.
+/// The longest revision history of a ReplicaSet, in bytes.
 const MAX_HISTORY: usize = 2000;
 const MAX_NAME: usize = 253;
 
 /// The ReplicaSets of a Deployment.
 pub(super) struct Sets {
     pub(super) new: Option<Value>,
-    /// From the oldest to the latest.
+    /// From the oldest to the newest.
     pub(super) old: Vec<Value>,
 }
 
@@ -47,13 +47,13 @@ impl Sets {
         self.old.iter().chain(&self.new)
     }
 
-    /// How many there are of something in all ReplicaSets.
+    /// The sum of a count over all ReplicaSets.
     pub(super) fn sum(&self, count: impl Fn(&Value) -> i64) -> i64 {
         self.all().map(count).sum()
     }
 }
 
-/// By what ReplicaSets are sorted from the oldest to the latest.
+/// The sort key of ReplicaSets, from the oldest to the newest.
 pub(super) fn age(set: &Value) -> (&str, &str) {
     (text(set, "/metadata/creationTimestamp"), name(set))
 }
@@ -87,7 +87,7 @@ pub(super) fn revision(set: &Value) -> i64 {
     annotation(set, REVISION).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// Brings the annotations of the new ReplicaSet up to date. Whether they weren't.
+/// Updates the annotations of the new ReplicaSet. Returns whether they changed.
 pub(super) fn annotate_new(deployment: &Value, set: &mut Value, wanted: i64) -> bool {
     let mut has_changed = false;
     let own = deployment.pointer("/metadata/annotations").and_then(Value::as_object);
@@ -112,7 +112,7 @@ pub(super) fn annotate_new(deployment: &Value, set: &mut Value, wanted: i64) -> 
     true
 }
 
-/// Notes in a ReplicaSet what its Deployment wants. Whether it wasn't noted.
+/// Records the Deployment's replica counts in a ReplicaSet. Returns whether they changed.
 pub(super) fn annotate_replicas(deployment: &Value, set: &mut Value) -> bool {
     let wanted = replicas(deployment);
     let most = wanted + max_surge(deployment);
@@ -120,7 +120,7 @@ pub(super) fn annotate_replicas(deployment: &Value, set: &mut Value) -> bool {
     annotate(set, MAX, &most.to_string()) || desired_changed
 }
 
-/// The hash of a template. The real one is of the template as Go prints it; this one is as long and of the same letters.
+/// The hash of a template, of the length and the letters of the real one, which depends on how Go prints the template.
 pub(in crate::actors) fn hash(template: &Value, collisions: i64) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let text = format!("{template}{collisions}");
@@ -130,7 +130,7 @@ pub(in crate::actors) fn hash(template: &Value, collisions: i64) -> String {
     number.to_string().bytes().map(letter).collect()
 }
 
-/// The ReplicaSet of the present template, as it is to be made.
+/// The new ReplicaSet of the current template, to be created.
 pub(super) fn fresh(deployment: &Value, old: &[Value], revision: i64) -> Value {
     let hash = hash(&deployment["spec"]["template"], int(deployment, "/status/collisionCount"));
     let mut template = deployment["spec"]["template"].clone();
@@ -158,7 +158,7 @@ pub(super) fn fresh(deployment: &Value, old: &[Value], revision: i64) -> Value {
     set
 }
 
-/// Makes a ReplicaSet. None where one of that name is there that isn't the same.
+/// Creates a ReplicaSet; none if a different one has its name.
 pub(super) fn create(pass: &Pass<'_>, deployment: &Value, set: &Value) -> Result<Option<Value>, Refused> {
     match pass.create(set) {
         Err(refused) if refused.code == 409 => {

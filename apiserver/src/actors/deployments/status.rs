@@ -20,7 +20,7 @@ pub(super) const TIMED_OUT: &str = "ProgressDeadlineExceeded";
 const COMPLETE: &str = "NewReplicaSetAvailable";
 const FAILURE: &str = "ReplicaFailure";
 
-/// Sets a condition, which comes last then. It stays as it is where its status and reason do.
+/// Sets a condition and moves it to the end, unless its status and reason are unchanged.
 fn set(status: &mut Value, mut condition: Value) {
     let all = items(status, "/conditions");
     let live = all.iter().find(|live| live["type"] == condition["type"]);
@@ -54,7 +54,7 @@ impl Rollout<'_, '_> {
         })
     }
 
-    /// Notes how the rollout progresses. Whether that is new.
+    /// Sets the Progressing condition. Returns whether it changed.
     pub(super) fn note_progress(&mut self, status: &str, reason: &str, message: &str) -> bool {
         let condition = self.condition(PROGRESSING, status, reason, message);
         let before = self.deployment["status"].clone();
@@ -70,13 +70,13 @@ impl Rollout<'_, '_> {
         object::condition(&self.deployment, PROGRESSING)
     }
 
-    /// Stores the status of the Deployment that is at hand.
+    /// Stores the status of the Deployment.
     pub(super) fn write_status(&mut self) -> Result<(), Refused> {
         self.deployment = self.pass.update(&self.deployment, "status")?;
         Ok(())
     }
 
-    /// The status without its conditions on progress.
+    /// The status without the Progressing condition.
     fn calculated(&self, sets: &Sets) -> Value {
         let deployment = &self.deployment;
         let available = sets.sum(available);
@@ -124,7 +124,7 @@ impl Rollout<'_, '_> {
         self.write_status()
     }
 
-    /// Brings the status up to date, without checking progress.
+    /// Updates the status without a check of progress.
     pub(super) fn sync_status(&mut self, sets: &Sets) -> Result<(), Refused> {
         let status = self.calculated(sets);
         self.store(status)
@@ -148,14 +148,14 @@ impl Rollout<'_, '_> {
             || grows("/availableReplicas")
     }
 
-    /// When a rollout without progress counts as stuck.
+    /// When the progress deadline of the rollout passes.
     fn deadline(&mut self) -> Option<Instant> {
         let seconds = limit(&self.deployment, "progressDeadlineSeconds")?;
         let since = *self.progressed.entry(uid(&self.deployment).to_owned()).or_insert(self.pass.now);
         since.checked_add(Duration::from_secs(seconds.unsigned_abs()))
     }
 
-    /// Brings the status up to date during a rollout.
+    /// Updates the status during a rollout.
     pub(super) fn sync_rollout_status(&mut self, sets: &Sets) -> Result<(), Refused> {
         let mut status = self.calculated(sets);
         let reason = self.progressing().map(|live| text(live, "/reason").to_owned());
@@ -193,7 +193,7 @@ impl Rollout<'_, '_> {
         } else if self.makes_progress(status) {
             let message = format!("{what} is progressing.");
             let mut condition = self.condition(PROGRESSING, "True", "ReplicaSetUpdated", &message);
-            // Progress is noted anew even if its reason is the same.
+            // The time of progress is updated even if the reason is the same.
             if let Some(live) = live.filter(|live| live["status"] == "True") {
                 condition["lastTransitionTime"] = live["lastTransitionTime"].clone();
             }

@@ -1,5 +1,5 @@
-//! ResourceQuotas: what a namespace has no room for is refused, and what it has is counted. After
-//! `apiserver/pkg/admission/plugin/resourcequota` and `pkg/controller/resourcequota`.
+//! ResourceQuotas: admission and status. After `apiserver/pkg/admission/plugin/resourcequota` and
+//! `pkg/controller/resourcequota`.
 
 mod scopes;
 mod usage;
@@ -58,7 +58,7 @@ fn hard(quota: &Value) -> impl Iterator<Item = (&String, &str)> {
     hard.into_iter().flatten().map(|(name, value)| (name, value.as_str().unwrap_or_default()))
 }
 
-/// How much of something objects use that a quota is about.
+/// The usage of objects that a quota counts.
 fn total<'v>(
     resource: &Resource,
     quota: &Value,
@@ -69,10 +69,10 @@ fn total<'v>(
     own.filter_map(|object| usage(resource, object).remove(name)).fold(Amount::default(), Amount::plus)
 }
 
-/// Refuses a write that a quota has no room for. No other write is checked until the returned value is dropped.
+/// Refuses a write that exceeds a quota. Other writes wait until the returned guard is dropped.
 ///
 /// # Errors
-/// When there is no room.
+/// When a quota is exceeded.
 pub(crate) fn admit<'s>(
     server: &'s Server,
     target: &RequestTarget,
@@ -126,7 +126,7 @@ pub(crate) fn admit<'s>(
     Ok(Some(guard))
 }
 
-/// What an object uses more than it did before.
+/// The usage that an update adds.
 fn added(new: Amounts, before: &Amounts) -> Amounts {
     let more = new.into_iter().map(|(name, amount)| {
         let more = before.get(&name).map_or(amount, |before| amount.minus(*before));

@@ -1,4 +1,4 @@
-//! Which pods and claims a quota is about, where it isn't about all.
+//! Scopes of a quota: which pods and claims it counts.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::{
     registry::Resource,
 };
 
-/// Whether a quota is about an object.
+/// Whether a quota counts an object.
 pub(super) fn matches(quota: &Value, resource: &Resource, object: &Value) -> bool {
     items(quota, "/spec/scopes").iter().all(|scope| selects(text(scope, ""), "Exists", &[], resource, object))
         && items(quota, "/spec/scopeSelector/matchExpressions").iter().all(|selector| {
@@ -24,7 +24,7 @@ fn selects(scope: &str, operator: &str, values: &[Value], resource: &Resource, o
             "/status/currentVolumeAttributesClassName",
             "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
         ],
-        // Of what isn't a pod no other scope knows anything.
+        // The other scopes are about pods only.
         _ => return resource.is("", "Pod") && is_in(object, scope),
     };
     let classes = classes.iter().map(|class| text(object, class)).filter(|class| !class.is_empty());

@@ -1,4 +1,4 @@
-//! What an object uses of what quotas count, after `pkg/quota/v1/evaluator/core`.
+//! The usage of an object by the names of a quota, after `pkg/quota/v1/evaluator/core`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +18,11 @@ use crate::{
 
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// An amount of something that is counted.
+/// An amount of a counted resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::actors) struct Amount {
     billionths: i128,
-    /// Whether it is shown by powers of 1024.
+    /// Whether it is printed in powers of 1024.
     is_binary: bool,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// The resource whose objects a quota counts under a name.
+/// The resource that a quota counts under a name.
 pub(super) fn counted(registry: &Registry, name: &str) -> Option<Arc<Resource>> {
     let (plural, group) = match name.strip_prefix("count/") {
         Some(of) => of.split_once('.').unwrap_or((of, "")),
@@ -85,7 +85,7 @@ pub(super) fn counted(registry: &Registry, name: &str) -> Option<Arc<Resource>> 
     registry.preferred().find(|of| of.plural == plural && of.gvk.group == group).cloned()
 }
 
-/// What an object uses.
+/// The usage of an object.
 pub(super) fn usage(resource: &Resource, object: &Value) -> Amounts {
     let mut used = Amounts::new();
     used.insert(format!("count/{}", resource.qualified()), Amount::count(1));
@@ -119,12 +119,12 @@ fn of_pod(pod: &Value, used: &mut Amounts) {
     }
 }
 
-/// What a pod requests as a whole.
+/// The requests of a pod as a whole.
 pub(in crate::actors) fn requested(pod: &Value) -> Amounts {
     compute(pod, "requests")
 }
 
-/// What the containers of a pod request, or may use at most.
+/// The requests or limits of a pod's containers.
 fn compute(pod: &Value, of: &str) -> Amounts {
     let amounts = |of_whom: Option<&Value>| -> Amounts {
         let all = of_whom.and_then(Value::as_object).into_iter().flatten();
@@ -141,7 +141,7 @@ fn compute(pod: &Value, of: &str) -> Amounts {
     for container in items(pod, "/spec/containers") {
         add(&mut total, own(container));
     }
-    // Containers that start before the others need room only until they have ended, unless they go on beside them.
+    // Init containers count until they have ended, restartable ones beside the containers.
     let (mut beside, mut most) = (Amounts::new(), Amounts::new());
     for container in items(pod, "/spec/initContainers") {
         let mut needs = own(container);
@@ -161,7 +161,7 @@ fn compute(pod: &Value, of: &str) -> Amounts {
         let highest = total.entry(name).or_default();
         *highest = highest.larger(amount);
     }
-    // What is said of the pod as a whole counts instead.
+    // Pod-level resources take precedence.
     for (name, amount) in amounts(pod.pointer(&format!("/spec/resources/{of}"))) {
         total.insert(name, amount);
     }
@@ -195,7 +195,7 @@ fn of_claim(claim: &Value, used: &mut Amounts) {
     }
 }
 
-/// What a quota wants each container to say, and which don't.
+/// The names that a quota requires of each container, and the containers without them.
 pub(super) fn missing<'n>(pod: &Value, names: impl Iterator<Item = &'n str>) -> String {
     const CHECKED: [&str; 6] =
         ["cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory"];

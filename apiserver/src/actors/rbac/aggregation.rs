@@ -1,4 +1,4 @@
-//! Cluster roles that are made of the rules of others. After `pkg/controller/clusterroleaggregation`.
+//! Aggregated ClusterRoles. After `pkg/controller/clusterroleaggregation`.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl Controller for Aggregation {
     }
 }
 
-/// The rules of all roles that a role selects, each once.
+/// The rules of all selected roles, without duplicates.
 fn aggregated(role: &Value, all: &[Object]) -> Vec<Value> {
     let mut rules: Vec<Value> = Vec::new();
     for selector in items(role, "/aggregationRule/clusterRoleSelectors") {

@@ -1,4 +1,4 @@
-//! What a request is about, as access to it is decided: known before anybody knows whether there is such a thing.
+//! The attributes of a request that authorization decides by, known before the resource is looked up.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::{
     actors::object::text, http::Request, selector::fields, server::percent_decoded, status::Failure,
 };
 
-/// What a user wants to do.
+/// Attributes of a request, as the authorizer sees them.
 #[derive(Default)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
     pub(crate) group: String,
-    /// Empty for a path that is none of a resource.
+    /// Empty for a non-resource path.
     pub(crate) resource: String,
     pub(crate) subresource: String,
     pub(crate) namespace: String,
@@ -23,7 +23,7 @@ pub(crate) struct Attributes {
 
 impl Attributes {
     pub(crate) fn of(request: &Request) -> Self {
-        // As the server does, access control reads names without their escapes.
+        // Names are compared without their escapes, as the handlers read them.
         let path = percent_decoded(&request.path);
         let parts: Vec<String> = request.path.trim_matches('/').split('/').map(percent_decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -53,7 +53,7 @@ impl Attributes {
             Method::DELETE => "delete",
             _ if !is_all => "get",
             _ => {
-                // A list of one object is about that.
+                // A list with `metadata.name` in its field selector is about that object.
                 let selector = request.query.get("fieldSelector").unwrap_or_default();
                 name = fields::exact(selector, "metadata.name").unwrap_or_default();
                 if request.query.flag("watch") == Some(true) { "watch" } else { "list" }
@@ -70,7 +70,7 @@ impl Attributes {
         }
     }
 
-    /// What a review asks for.
+    /// The attributes in the spec of a review.
     pub(super) fn of_review(spec: &Value) -> Self {
         let of = |pointer: &str| text(spec, pointer).to_owned();
         if spec.get("resourceAttributes").is_some_and(|attributes| !attributes.is_null()) {
@@ -96,7 +96,7 @@ impl Attributes {
         }
     }
 
-    /// The message for a user who may not.
+    /// The error for a forbidden request.
     pub(super) fn forbidden(&self, user: &User, reason: &str) -> Failure {
         let (user, verb) = (&user.name, &self.verb);
         let what = if self.resource.is_empty() {

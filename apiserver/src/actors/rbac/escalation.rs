@@ -1,4 +1,5 @@
-//! Users can't grant permissions that they don't have. After `pkg/registry/rbac`: `policybased` of each kind, and `validation`.
+//! Escalation: users can't grant permissions that they lack. After `pkg/registry/rbac`: `policybased` of each kind, and
+//! `validation`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +20,8 @@ use crate::{
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Refuses to write a role with rules that its writer isn't subject to, or a binding to such a role. An apply is judged by what
-/// it says, where that is something new.
+/// Refuses a role with rules that exceed the writer's permissions, or a binding to such a role. An apply is judged by its
+/// intent, if that has anything new.
 pub(crate) fn check_grant(
     server: &Server,
     request: &Request,
@@ -47,7 +48,7 @@ pub(crate) fn check_grant(
     if is_role { writer.check_role(&new, live.is_none()) } else { writer.check_binding(&new, live.as_ref()) }
 }
 
-/// Whether a write changes nothing but what garbage collection goes by.
+/// Whether a write changes only fields that garbage collection uses.
 fn says_nothing_new(live: &Value, new: &Value, is_apply: bool) -> bool {
     if is_apply {
         let paths = [
@@ -95,7 +96,7 @@ impl Writer<'_> {
 
     fn check_role(&self, role: &Value, is_new: bool) -> Result<(), Failure> {
         let RequestTarget { resource, name, .. } = self.target;
-        // Who makes a role has no name in the path yet.
+        // A creation has no name in the path yet.
         if self.may("escalate", &resource.plural, if is_new { "" } else { name }) {
             return Ok(());
         }
@@ -110,13 +111,13 @@ impl Writer<'_> {
     }
 
     fn check_binding(&self, binding: &Value, live: Option<&Value>) -> Result<(), Failure> {
-        // An apply may leave out what doesn't change.
+        // An apply may omit fields that don't change.
         let binding = if binding["roleRef"].is_object() { binding } else { live.unwrap_or(binding) };
         let (kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
         let (plural, namespace) = match kind {
             "ClusterRole" => ("clusterroles", ""),
             "Role" => ("roles", self.target.namespace.as_str()),
-            // Refused by the rules of the kind.
+            // Validation refuses it later.
             _ => return Ok(()),
         };
         if self.may("bind", plural, role) {
@@ -124,7 +125,7 @@ impl Writer<'_> {
         }
         let key = Key { namespace: namespace.to_owned(), name: role.to_owned() };
         let record = self.server.store.get(&format!("{plural}.{GROUP}"), &key);
-        // With the messages of the binding's own store.
+        // With the message of the binding's own store.
         let record = record.ok_or_else(|| Failure::not_found(&self.target.resource, role))?;
         let role: Value = serde_json::from_str(record.text()).unwrap_or_default();
         self.check_rules(items(&role, "/rules"))
@@ -162,7 +163,7 @@ fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
     items(rule, list).iter().filter_map(Value::as_str)
 }
 
-/// A rule in rules of one verb on one thing each.
+/// A rule, split into rules of one verb and one resource each.
 fn parts(rule: &Value) -> Vec<Value> {
     let mut parts = Vec::new();
     for group in texts(rule, "/apiGroups") {
@@ -188,7 +189,7 @@ fn parts(rule: &Value) -> Vec<Value> {
     parts
 }
 
-/// Whether a rule allows all that a part of another one does.
+/// Whether a rule covers a part of another one.
 fn covers(rule: &Value, part: &Value) -> bool {
     let has = |list: &str, wanted: &str| texts(rule, list).any(|own| own == wanted);
     let has_all = |list: &str| texts(part, list).all(|wanted| has(list, wanted));
@@ -208,7 +209,7 @@ fn covers(rule: &Value, part: &Value) -> bool {
         && (is_anything || !items(part, "/resourceNames").is_empty() && has_all("/resourceNames"))
 }
 
-/// Parts as text, those of one resource in one.
+/// Parts as text, joined by resource.
 fn compact(parts: &[Value]) -> BTreeSet<String> {
     const LISTS: [(&str, &str); 4] = [
         ("APIGroups", "/apiGroups"),
@@ -232,7 +233,7 @@ fn compact(parts: &[Value]) -> BTreeSet<String> {
     said
 }
 
-/// As Go prints a list of texts in quotes.
+/// A list of quoted texts, as Go prints it.
 fn quoted<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let texts: Vec<_> = texts.into_iter().map(|text| format!("{text:?}")).collect();
     format!("[{}]", texts.join(" "))

@@ -1,4 +1,4 @@
-//! Who may do what: requests are checked against the roles in the store. After `plugin/pkg/auth/authorizer/rbac`.
+//! RBAC: requests are checked against the roles in the store. After `plugin/pkg/auth/authorizer/rbac`.
 
 mod aggregation;
 mod attributes;
@@ -13,10 +13,9 @@ pub(crate) use self::{escalation::check_grant, reviews::review};
 use super::Actor;
 use crate::{http::Request, server::Server, status::Failure};
 
-/// The roles and bindings that every cluster has, as far as clients without them would get nowhere.
+/// The bootstrap roles and bindings without which clients can't work.
 pub(crate) const BOOTSTRAP: &str = include_str!("bootstrap.yaml");
 
-/// Whether something is allowed, and why.
 struct Decision {
     allowed: bool,
     reason: String,
@@ -37,7 +36,7 @@ pub(crate) fn check(server: &Server, request: &Request) -> Result<(), Failure> {
     check_attributes(server, request, &Attributes::of(request))
 }
 
-/// Refuses a write that makes an object, to who may only change it.
+/// Refuses an update or apply that creates an object, if the user may not create it.
 pub(crate) fn check_creation(server: &Server, request: &Request) -> Result<(), Failure> {
     if !server.actors.play(Actor::AccessControl) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Reviews: what the server says of who a user is and what it may do. They aren't stored.
+//! Reviews of users and their permissions, which aren't stored.
 
 use baton_merge::{Arena, server::Write, value::Value as Object};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::{
 
 const GROUP: &str = "authorization.k8s.io";
 
-/// The response to a `POST` of a review; none for other kinds.
+/// The response to the creation of a review; none for other kinds.
 pub(crate) fn review(
     server: &Server,
     request: &Request,
@@ -82,7 +82,7 @@ fn of_json<'a>(arena: &'a Arena, json: &Value) -> Result<Object<'a>, Failure> {
     Object::from_text(arena, arena.copy_text(&json.to_string())).map_err(Failure::internal)
 }
 
-/// A review as in the response: with the owners of its fields, as if it were stored.
+/// A review as in the response: with field owners, as if it was stored.
 fn owned<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -105,7 +105,7 @@ fn owned<'a>(
     Ok(Record::write(&draft, 0))
 }
 
-/// The user that a review is about, if the review is valid.
+/// The user that a valid review is about.
 fn asked(review: &Value, kind: &str, target: &RequestTarget, user: User) -> Result<User, Failure> {
     let spec = &review["spec"];
     let is_own = kind == "SelfSubjectAccessReview";
@@ -150,7 +150,7 @@ fn asked(review: &Value, kind: &str, target: &RequestTarget, user: User) -> Resu
         let why = format!("spec.resourceAttributes.namespace must match namespace: {namespace}");
         return Err(Failure::bad_request(why));
     }
-    // Groups that aren't named aren't meant, unlike those of who asks.
+    // A review of another user has only the groups that it names.
     Ok(if is_own { user } else { User { name: name.to_owned(), groups, ..User::default() } })
 }
 

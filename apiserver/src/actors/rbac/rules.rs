@@ -1,4 +1,4 @@
-//! The rules that apply to a user, and whether one of them allows something.
+//! The rules that apply to a user, and the decision by them.
 
 use serde_json::{Value, json};
 
@@ -11,14 +11,14 @@ use crate::{
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// A rule, or why the rules of a binding aren't known.
+/// A rule, or the error of a binding whose role is missing.
 pub(super) struct Rule {
-    /// The binding by which it applies, as text.
+    /// The binding, as text.
     source: String,
     pub(super) rule: Result<Value, String>,
 }
 
-/// All rules that apply to a user in a namespace; without one, those that apply everywhere.
+/// All rules that apply to a user in a namespace; without a namespace, the cluster-wide ones.
 pub(super) fn rules_for(server: &Server, user: &User, namespace: &str) -> Vec<Rule> {
     let mut found = Vec::new();
     let bindings = |plural: &str, namespace: &str| {
@@ -124,7 +124,7 @@ pub(super) fn decide(server: &Server, user: &User, attributes: &Attributes) -> D
     Decision { allowed: false, reason }
 }
 
-/// The rule that allows everything.
+/// The rules that allow everything.
 pub(super) fn everything() -> [Value; 2] {
     [
         json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),

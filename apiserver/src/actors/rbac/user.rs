@@ -1,4 +1,4 @@
-//! Who makes a request.
+//! The user of a request.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 const IMPERSONATED: &str = "impersonate-user";
 const ANONYMOUS: &str = "system:anonymous";
 
-/// A user, with the groups that it is in.
+/// A user and its groups.
 #[derive(Default)]
 pub(crate) struct User {
     pub(crate) name: String,
-    /// Only impersonated users have one.
+    /// Only of impersonated users.
     pub(super) uid: String,
     pub(crate) groups: Vec<String>,
-    /// Only impersonated users have some.
+    /// Only of impersonated users.
     pub(super) extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// The user of a request: the one that it impersonates, else the one that its token names, else the cluster's administrator.
+    /// The user of a request: the impersonated one, otherwise that of the token, otherwise the cluster's administrator.
     pub(crate) fn of(request: &Request) -> Self {
         let impersonated = request.header(IMPERSONATED);
         if !impersonated.is_empty() {
@@ -35,17 +35,17 @@ impl User {
         }
     }
 
-    /// Refuses groups, a UID and extras of nobody.
+    /// Refuses impersonation of groups, a UID or extras without a user.
     ///
     /// # Errors
-    /// When a request impersonates no user, but something of one.
+    /// When the request has those headers and no user.
     pub(crate) fn check_impersonation(request: &Request) -> Result<(), Failure> {
         let (uid, groups, extra) = (request.header("impersonate-uid"), groups(request), extra(request));
         if !request.header(IMPERSONATED).is_empty() || uid.is_empty() && groups.is_empty() && extra.is_empty()
         {
             return Ok(());
         }
-        // As Go shows its struct.
+        // The struct as Go prints it.
         let list = |values: &[String]| match values {
             [] => "[]string(nil)".to_owned(),
             some => format!(
@@ -93,7 +93,7 @@ fn groups(request: &Request) -> Vec<String> {
     groups.filter_map(|group| group.to_str().ok()).map(str::to_owned).collect()
 }
 
-/// What else a request says of the user that it impersonates, by keys whose escapes are read.
+/// The `Impersonate-Extra-` headers, with their keys unescaped.
 fn extra(request: &Request) -> BTreeMap<String, Vec<String>> {
     let mut extra = BTreeMap::<_, Vec<_>>::new();
     for (header, value) in &request.headers {
@@ -104,7 +104,7 @@ fn extra(request: &Request) -> BTreeMap<String, Vec<String>> {
     extra
 }
 
-/// The namespace and the name of the service account that a user is.
+/// The namespace and the name of a service account.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     user.strip_prefix("system:serviceaccount:")?.split_once(':')
 }
