@@ -1,7 +1,7 @@
-//! How an operator recovers from lost responses, conflicts, busy servers and watches that end: each at a chosen request.
+//! An operator recovers from lost responses, conflicts, busy servers and closed watches, each at a chosen request.
 //!
-//! The operator gives a Deployment the replica count that a ConfigMap asks for. It reads, changes and writes the Deployment, and
-//! tries again five seconds after an error.
+//! The operator copies the replica count in a ConfigMap to a Deployment. It reads, changes and writes the Deployment, and
+//! retries five seconds after an error.
 //!
 //!     cargo run --example faults
 
@@ -26,8 +26,9 @@ use kube::{
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-/// The pause before a watch that ended begins again. kube's Controller has one backoff for all its watches, and each of them that ends
-/// doubles the pause of its default: after a restart of the server, four watches take some twenty seconds, and more take minutes.
+/// The pause before a closed watch is opened again. kube's Controller shares one backoff among its watches, and each closed
+/// watch doubles its default pause: after a restart of the server, four watches take some twenty seconds, and more take
+/// minutes.
 struct EverySecond;
 
 impl Iterator for EverySecond {
@@ -60,12 +61,12 @@ async fn reconcile(config: Arc<ConfigMap>, client: Arc<Client>) -> kube::Result<
     let deployments: Api<Deployment> = Api::default_namespaced(client.as_ref().clone());
     let mut deployment = deployments.get("web").await?;
     deployment.spec.get_or_insert_default().replicas = wanted;
-    // With the resource version that was read, so the server refuses it if another write came first.
+    // With the resourceVersion that was read, so that the server refuses it after another write.
     deployments.replace("web", &PostParams::default(), &deployment).await?;
     Ok(Action::await_change())
 }
 
-/// What each case begins with: a Deployment of one replica, and the operator, which has seen that this is right.
+/// The start of each case: a Deployment with one replica, which the operator has reconciled.
 const CLUSTER: &str = "
 {apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {replicas: '1'}}
 ---
@@ -83,15 +84,15 @@ spec:
 async fn start() -> Result<ApiServer> {
     let server = ApiServer::builder().load(CLUSTER)?.start()?;
     tokio::spawn(run_operator(server.client()));
-    // Time stands still while anything is to be done, so after this the operator only waits for changes.
+    // Time stands still while any task runs, so from here on the operator only waits for changes.
     tokio::time::sleep(Duration::from_secs(1)).await;
     Ok(server)
 }
 
-/// How long the operator is left alone after it has reached the replica count.
+/// How long the operator runs on after it has reached the replica count.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// Asks for three replicas, and waits until the operator has written them.
+/// Requests three replicas, and waits until the operator has written them.
 async fn scale(server: &ApiServer) -> Result<()> {
     let configs: Api<ConfigMap> = Api::default_namespaced(server.client());
     let three = Patch::Merge(json!({"data": {"replicas": "3"}}));
@@ -100,7 +101,7 @@ async fn scale(server: &ApiServer) -> Result<()> {
     let deployments: Api<Deployment> = Api::default_namespaced(server.client());
     let scaled = await_condition(deployments, "web", is_scaled);
     timeout(Duration::from_mins(10), scaled).await.context("the operator didn't get over it")??;
-    // The operator may have more to do than to reach the replica count.
+    // The operator may have more to do.
     tokio::time::sleep(QUIET).await;
     Ok(())
 }
@@ -109,12 +110,12 @@ fn replicas(deployment: &Deployment) -> Option<i32> {
     deployment.spec.as_ref()?.replicas
 }
 
-/// The write that the rules below are about.
+/// Whether a request is the write that the rules are about.
 fn is_of_operator(request: &RequestInfo) -> bool {
     request.method == "PUT" && request.path.ends_with("/deployments/web")
 }
 
-/// The write is stored, and the operator doesn't hear of it: the connection ends first.
+/// The write is stored, but the connection is cut before the response.
 async fn a_response_is_lost() -> Result<()> {
     let server = start().await?;
     server.faults().set(nth(1, is_of_operator, || Fault::after(Fault::Cut)));
@@ -152,7 +153,7 @@ async fn another_writer_is_faster() -> Result<()> {
     Ok(())
 }
 
-/// The server has too much to do: 429.
+/// The server is overloaded: 429.
 async fn the_server_is_busy() -> Result<()> {
     let server = start().await?;
     server.faults().set(nth(1, is_of_operator, || Fault::too_many_requests(5)));
@@ -164,7 +165,7 @@ async fn the_server_is_busy() -> Result<()> {
     Ok(())
 }
 
-/// All watches end, and what changed since can't be watched any more: 410. The operator has to list again.
+/// All watches are closed, and can't resume: 410. The operator has to list again.
 async fn the_watches_are_cut() -> Result<()> {
     let server = start().await?;
     let began = Instant::now();

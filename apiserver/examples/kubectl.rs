@@ -35,12 +35,12 @@ async fn run(end: impl Future<Output = io::Result<()>>) -> Result<()> {
     served
 }
 
-/// Serves until the end, with the kubeconfig in a folder.
+/// Serves until `end`, with the kubeconfig in a folder.
 async fn serve(folder: &Path, end: impl Future<Output = io::Result<()>>) -> Result<()> {
-    // Without actors the Deployment would stay without pods.
+    // Without actors the Deployment would have no pods.
     let actors = [Actor::Deployments, Actor::Pods, Actor::GarbageCollector, Actor::Namespaces];
     let server = ApiServer::builder().actors(actors).load(WEB)?.start()?;
-    // Port 0 is any free one. It serves until `serving` is dropped.
+    // Port 0 is any free port. The server listens until `serving` is dropped.
     let serving = server.serve("127.0.0.1:0".parse()?).await?;
     let kubeconfig = folder.join("kubeconfig");
     fs::write(&kubeconfig, serving.kubeconfig())?;
@@ -55,11 +55,11 @@ async fn serve(folder: &Path, end: impl Future<Output = io::Result<()>>) -> Resu
     Ok(end.await?)
 }
 
-/// Runs kubectl, if there is one, and shows what it prints.
+/// Runs kubectl, if it is installed, and shows its output.
 async fn kubectl(kubeconfig: &Path, arguments: &[&str]) -> Result<()> {
     println!("\n$ kubectl {}", arguments.join(" "));
     let mut command = Command::new("kubectl");
-    // What it keeps of the server's resources is of no use once the server is gone.
+    // Its cache of the server's resources is useless later.
     command
         .args(arguments)
         .env("KUBECONFIG", kubeconfig)

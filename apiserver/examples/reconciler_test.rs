@@ -1,6 +1,6 @@
-//! A test of an operator, whole: its `Controller` runs against the server until a site is up, and until it is gone.
+//! A complete test of an operator: its `Controller` runs against the server until a site is up, and until it is deleted.
 //!
-//! The clock is tokio's paused one: it jumps to the next timer. Minutes of the test are milliseconds here.
+//! The clock is tokio's paused one, which jumps to the next timer: minutes take milliseconds.
 //!
 //!     cargo run --example reconciler_test
 
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-/// A website that is served by some pods.
+/// A website, served by some pods.
 #[derive(Clone, CustomResource, Debug, Deserialize, JsonSchema, Serialize)]
 #[kube(group = "example.com", version = "v1", kind = "Site", namespaced, status = "SiteStatus")]
 struct SiteSpec {
@@ -38,7 +38,7 @@ struct SiteStatus {
     ready: i32,
 }
 
-// The operator. Nothing in it knows that it is tested.
+// The operator. It doesn't know of the test.
 
 const MANAGER: &str = "sites.example.com";
 
@@ -83,7 +83,7 @@ fn deployment_of(site: &Site) -> Value {
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<()> {
-    // Actors do what the controllers of a cluster do: pods for Deployments, readiness, garbage collection.
+    // Actors play the controllers of a cluster: pods of Deployments, readiness, garbage collection.
     let actors = [Actor::Deployments, Actor::Pods, Actor::GarbageCollector];
     let server = ApiServer::builder().crd::<Site>().actors(actors).start()?;
     tokio::spawn(run_operator(server.client()));
@@ -93,8 +93,8 @@ async fn main() -> Result<()> {
     let spec = SiteSpec { image: "nginx".to_owned(), replicas: 3 };
     sites.create(&PostParams::default(), &Site::new("shop", spec)).await?;
 
-    // A limit, so that an operator which never gets there fails the test. For one that starts itself again and so never lets paused
-    // time advance, there is `Builder::repeat_limit`: it panics, with the requests that it repeats.
+    // An operator that never finishes fails the test. For one that wakes itself and so never lets paused time advance,
+    // there is `Builder::repeat_limit`: it panics, with the repeated requests.
     let limit = Duration::from_mins(10);
     let is_up =
         |site: Option<&Site>| site.and_then(|site| site.status.as_ref()).is_some_and(|s| s.ready == 3);
@@ -103,12 +103,12 @@ async fn main() -> Result<()> {
     let deployment = deployments.get("shop").await?;
     assert_eq!(deployment.metadata.generation, Some(1), "the operator wrote the Deployment once");
 
-    // An operator that contests its own writes or the server's defaults never stops writing. This one doesn't.
+    // An operator that contests its own writes or the server's defaults never stops writing.
     sleep(Duration::from_mins(10)).await;
     let later = deployments.get("shop").await?;
     assert_eq!(later.resource_version(), deployment.resource_version(), "no more writes");
 
-    // The owner reference is right if the garbage collector takes the Deployment along.
+    // The garbage collector deletes the Deployment if its owner reference is right.
     sites.delete("shop", &DeleteParams::background()).await?;
     let uid = deployment.uid().unwrap_or_default();
     let gone = await_condition(deployments, "shop", is_deleted(&uid));

@@ -1,4 +1,4 @@
-//! The audit log: what each request asked for and how it ended, as an `audit.k8s.io/v1` Event in JSON.
+//! The audit log: requests and their responses, as `audit.k8s.io/v1` Events in JSON.
 
 use baton_merge::yaml;
 use http::Method;
@@ -11,13 +11,13 @@ use crate::{
     server::Server,
 };
 
-/// Gets each request as a line of an audit log.
+/// Receives the lines of the audit log.
 pub(crate) type Audit = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What is never written down.
+/// Resources whose bodies are never logged.
 const SECRET: [&str; 2] = ["secrets", "tokenreviews"];
 
-/// A request that has ended, or a watch that has begun.
+/// The event of a finished request or a started watch.
 pub(crate) fn event(server: &Server, request: &Request, response: &Response) -> Value {
     let (user, about) = (User::of(request), Attributes::of(request));
     let time = server.now();
@@ -53,7 +53,7 @@ pub(crate) fn event(server: &Server, request: &Request, response: &Response) -> 
     event
 }
 
-/// A body, whether it is JSON or YAML.
+/// A body in JSON or YAML.
 fn read(body: &[u8]) -> Option<Value> {
     let yaml = || yaml::from_str(str::from_utf8(body).ok()?).ok();
     serde_json::from_slice(body).ok().or_else(yaml).filter(Value::is_object)

@@ -1,4 +1,4 @@
-//! How a server is made and spoken to.
+//! The server's builder and handle.
 
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
@@ -41,7 +41,7 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// What a server begins with.
+/// Settings and initial objects of a server.
 pub struct Builder {
     objects: Vec<Value>,
     release: Release,
@@ -53,52 +53,52 @@ pub struct Builder {
     like: Option<ApiServer>,
 }
 
-/// Why a server can't start with these settings.
+/// A server can't start with these settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// What was loaded isn't YAML or JSON.
+    /// The text isn't YAML or JSON.
     #[error("can't read {what}: {source}")]
     Yaml {
-        /// Which part of it.
+        /// The document.
         what: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: yaml::Error,
     },
-    /// What was loaded is no object.
+    /// The document isn't an object.
     #[error("{what} is no object: it needs `apiVersion` and `kind`")]
     NoObject {
-        /// Which part of it.
+        /// The document.
         what: String,
     },
-    /// The server itself refuses an object.
+    /// The server refuses an object.
     #[error("{kind} {name:?} is refused: {message}")]
     Refused {
-        /// Of which kind the object is.
+        /// Its kind.
         kind: String,
         /// Its name.
         name: String,
-        /// What the server says of it.
+        /// The server's message.
         message: String,
     },
-    /// Actors are tasks of tokio, which isn't there.
+    /// Actors are tokio tasks, and there is no tokio runtime.
     #[error("actors need a runtime of tokio: {0}")]
     NoRuntime(#[from] tokio::runtime::TryCurrentError),
 }
 
-/// So many changes of each resource are kept for watches, unless the builder sets another number.
+/// The default number of changes of each resource that are kept for watches.
 const HISTORY: usize = 10_000;
 
-/// So often a request may be repeated while the clock stands still, unless the builder sets another number: more than tests need,
-/// and a few seconds of a loop.
+/// The default limit of repeats of a request while the clock stands still: more than tests need, and a few seconds of a
+/// loop.
 const REPEATS: usize = 5_000;
 
 impl ApiServer {
     /// The release of Kubernetes whose kinds, defaults and validation every server has.
     pub const RELEASE: Release = Release::new(36, 3);
 
-    /// A server with built-in kinds only, of [that release](Self::RELEASE).
+    /// A server with the built-in kinds of [that release](Self::RELEASE).
     pub fn builder() -> Builder {
         Builder {
             objects: Vec::new(),
@@ -112,10 +112,10 @@ impl ApiServer {
         }
     }
 
-    /// A client that speaks to the server without a socket.
+    /// A client that calls the server without a socket.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio, which kube's client wants. The server itself needs none.
+    /// Outside of a tokio runtime, which kube's client needs. The server itself needs none.
     pub fn client(&self) -> Client {
         Client::new(self.service(), "default")
     }
@@ -129,8 +129,8 @@ impl ApiServer {
         Client::new(InProcess { name, ..self.service() }, "default")
     }
 
-    /// A client whose requests are those of this user, by impersonation. With [`Actor::AccessControl`] it may do what the user's
-    /// roles allow and nothing else, so that a test runs an operator with the permissions that it is shipped with:
+    /// A client that impersonates this user. With [`Actor::AccessControl`] it may do what the user's roles allow and
+    /// nothing else, so that a test runs an operator with the permissions that it is shipped with:
     ///
     /// ```
     /// # #[tokio::main]
@@ -163,7 +163,7 @@ impl ApiServer {
     /// ```
     ///
     /// # Errors
-    /// When the name can't stand in a header.
+    /// When the name isn't a valid header value.
     ///
     /// # Panics
     /// As [`client`](Self::client).
@@ -177,19 +177,19 @@ impl ApiServer {
         InProcess { server, faults, repeats, name: None, user: None }
     }
 
-    /// What happens to requests on their way, with [rules](Faults::set) of a test's choice.
+    /// The faults of requests, with [rules](Faults::set) that a test sets.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// How pods fare, on a server with [`Actor::Pods`].
+    /// Controls pods, on a server with [`Actor::Pods`].
     pub fn pods(&self) -> Pods<'_> {
         Pods::new(&self.server.actors.settings)
     }
 
-    /// How busy the pods of a workload are, for a server with [`Actor::Autoscaler`]. Without a load there are no metrics, nor
-    /// are there without pods that run, which takes [`Actor::Pods`] or a status that the test writes. The condition
-    /// `ScalingActive` says what is missing.
+    /// Sets the load of a workload's pods, for [`Actor::Autoscaler`]. There are no metrics without a load, nor without
+    /// running pods, which need [`Actor::Pods`] or a status that the test writes. The condition `ScalingActive` reports
+    /// what is missing.
     ///
     /// ```
     /// # #[tokio::main]
@@ -207,7 +207,7 @@ impl ApiServer {
         self.server.actors.settings.send_modify(|settings| settings.set_load(namespace, kind, name, load));
     }
 
-    /// Restarts the server: all watches end. Without its history, as after a compaction, no watch can go on from where it was.
+    /// Restarts the server: all watches end. Without its history, as after a compaction, no watch can resume.
     pub fn restart(&self, keeps_history: bool) {
         if !keeps_history {
             self.server.store.forget_history();
@@ -215,23 +215,23 @@ impl ApiServer {
         self.faults.cut_watches();
     }
 
-    /// Serves HTTP on an address, which should be one of the loopback interface: everybody who reaches it may do everything.
+    /// Serves HTTP on an address. Use a loopback address: everyone who reaches it may do everything.
     ///
     /// # Errors
-    /// When the address can't be listened on.
+    /// When it can't listen on the address.
     pub async fn serve(&self, address: SocketAddr) -> io::Result<Serving> {
         listen::serve(self.service(), address).await
     }
 
-    /// Makes objects, as a `kubectl create` of this YAML would.
+    /// Creates objects, as `kubectl create` does.
     ///
     /// # Errors
-    /// When it can't be read, or the server refuses an object.
+    /// When the text can't be read, or the server refuses an object.
     pub fn load(&self, yaml: &str) -> Result<(), StartError> {
         documents(yaml)?.iter().try_for_each(|object| self.create(object, ""))
     }
 
-    /// Makes what every cluster has.
+    /// Creates the objects of every cluster.
     fn begin(&self) -> Result<(), StartError> {
         initial::store(&self.server);
         if self.server.actors.play(Actor::AccessControl) {
@@ -274,16 +274,16 @@ impl ApiServer {
 }
 
 impl Builder {
-    /// With a custom resource, from its Rust type.
+    /// Adds a CRD, from its Rust type.
     #[must_use]
     pub fn crd<K: CustomResourceExt>(self) -> Self {
         self.crd_object(&K::crd())
     }
 
-    /// With a custom resource, from its definition.
+    /// Adds a CRD.
     #[must_use]
     pub fn crd_object(mut self, definition: &CustomResourceDefinition) -> Self {
-        // The type says no kind of its own in JSON.
+        // The serialized type lacks `apiVersion` and `kind`.
         let mut object = serde_json::to_value(definition).unwrap_or_default();
         object["apiVersion"] = "apiextensions.k8s.io/v1".into();
         object["kind"] = "CustomResourceDefinition".into();
@@ -291,17 +291,17 @@ impl Builder {
         self
     }
 
-    /// With the objects of a YAML text, custom resource definitions among them, in its order.
+    /// Adds the objects of a YAML text in their order, CRDs among them.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// When the text can't be read.
     pub fn load(mut self, yaml: &str) -> Result<Self, StartError> {
         self.objects.extend(documents(yaml)?);
         Ok(self)
     }
 
-    /// With all objects that another server has now, in the place of those that every cluster has. That takes much less time than to
-    /// make them, for who needs many servers with the same things installed.
+    /// Copies all objects of another server, in place of the initial ones. That is much faster than creating them, for
+    /// tests that need many servers with the same objects.
     ///
     /// ```
     /// # #[tokio::main]
@@ -323,41 +323,42 @@ impl Builder {
         self
     }
 
-    /// Of another release of Kubernetes. It decides how writes are merged; the kinds are the same in all of them.
+    /// Sets the release whose merge rules apply. The kinds are the same for all releases.
     #[must_use]
     pub fn release(mut self, release: Release) -> Self {
         self.release = release;
         self
     }
 
-    /// With another clock for what is written into objects. Without it that is the system's, or where tokio's time is paused when
-    /// the builder is made, one that advances with it. How long a watch lasts goes by tokio's time.
+    /// Sets the clock for timestamps in objects. The default is the system's clock or, if tokio's time is paused when the
+    /// builder is made, one that advances with it. Timeouts of watches use tokio's time.
     #[must_use]
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Box::new(clock);
         self
     }
 
-    /// With so many changes of each resource kept. A watch from before them gets the error that its version is gone.
+    /// Sets how many changes of each resource are kept. A watch from an earlier version gets 410.
     #[must_use]
     pub fn history(mut self, length: usize) -> Self {
         self.history_length = length;
         self
     }
 
-    /// With another limit than 5,000 for how often a request may be repeated while tokio's paused time stands still.
+    /// Sets how often a request may be repeated while tokio's paused time stands still; 5,000 by default.
     ///
-    /// Paused time advances only when every task waits. A client that its own writes start again never waits, so no `sleep` and no
-    /// `timeout` of a test would end. At the limit the client's task panics, with the requests that came in most often, and time
-    /// goes on. Requests are the same if their method, path, field manager and client are. Time that isn't paused has no limit.
+    /// Paused time advances only when every task waits. A client that its own writes wake never waits, so no `sleep` and no
+    /// `timeout` of a test would end. At the limit the client's task panics with the most frequent requests, and time goes
+    /// on. Requests are the same if their method, path, field manager and client are. Without paused time there is no
+    /// limit.
     #[must_use]
     pub fn repeat_limit(mut self, limit: usize) -> Self {
         self.repeat_limit = limit;
         self
     }
 
-    /// With an audit log: `log` gets a line for each request that ends and each watch that begins, an `audit.k8s.io/v1` Event as
-    /// JSON. Writes are there with what was sent and what came of it, but for secrets and tokens.
+    /// Sets an audit log: `log` gets a line for each finished request and each started watch, an `audit.k8s.io/v1` Event as
+    /// JSON. Writes have both bodies, except for secrets and tokens.
     ///
     /// ```
     /// # #[tokio::main]
@@ -381,7 +382,7 @@ impl Builder {
         self
     }
 
-    /// With an actor, which works in the cluster beside its clients. By default there is none.
+    /// Adds an actor. By default there is none.
     ///
     /// ```
     /// # #[tokio::main]
@@ -397,7 +398,7 @@ impl Builder {
         self.actors([actor])
     }
 
-    /// With several [actors](Self::actor), such as [all of them](Actor::all).
+    /// Adds several [actors](Self::actor), such as [all of them](Actor::all).
     #[must_use]
     pub fn actors(mut self, actors: impl IntoIterator<Item = Actor>) -> Self {
         self.actors.extend(actors);
@@ -407,7 +408,7 @@ impl Builder {
     /// Starts the server.
     ///
     /// # Errors
-    /// When it refuses what it is to begin with, or has actors and no runtime of tokio to run them.
+    /// When an initial object is refused, or there are actors and no tokio runtime.
     pub fn start(self) -> Result<ApiServer, StartError> {
         let actors = Actors::new(self.actors);
         let server = Server::new(self.release, self.clock, self.history_length, actors, self.audit);
@@ -434,12 +435,12 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// A document of a YAML text, for people.
+/// The name of a document in messages.
 fn document(position: usize) -> String {
     format!("document {}", position + 1)
 }
 
-/// The objects of a YAML text, those of lists one by one.
+/// The objects of a YAML text, with lists expanded.
 fn documents(text: &str) -> Result<Vec<Value>, StartError> {
     let unread = |what: &str| {
         let what = what.to_owned();

@@ -1,4 +1,4 @@
-//! The class that a new claim or ingress gets if it names none, and whether a claim's class lets it grow. After
+//! Default classes of claims and ingresses, and the growth of claims. After
 //! `plugin/pkg/admission/storage/storageclass/setdefault`, `plugin/pkg/admission/network/defaultingressclass` and
 //! `plugin/pkg/admission/storage/persistentvolume/resize`.
 
@@ -15,16 +15,16 @@ use crate::{
     store::{Key, Range},
 };
 
-/// How objects of a kind name their class.
+/// The class reference of a kind.
 struct Rule {
     group: &'static str,
     kind: &'static str,
     field: &'static str,
-    /// The annotation that named the class before there was the field.
+    /// The annotation that was used before the field.
     annotation: &'static str,
-    /// What the classes are stored under.
+    /// The storage of the classes.
     classes: &'static str,
-    /// The annotations that make a class the default one.
+    /// The annotations of the default class.
     marks: &'static [&'static str],
 }
 
@@ -50,7 +50,7 @@ const RULES: [Rule; 2] = [
     },
 ];
 
-/// The object with the default class, where it needs one and there is one.
+/// The object with the default class, if it needs one and one exists.
 pub(crate) fn given<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -68,7 +68,7 @@ pub(crate) fn given<'a>(
     }
 }
 
-/// Refuses a larger claim, unless it is bound and its class expands volumes.
+/// Refuses growth of a claim, unless it is bound and its class allows expansion.
 pub(crate) fn check_growth(
     server: &Server,
     target: &RequestTarget,
@@ -107,7 +107,7 @@ pub(crate) fn check_growth(
     )
 }
 
-/// Of several, the newest.
+/// The newest of several.
 fn default_class(server: &Server, rule: &Rule) -> Option<String> {
     let all = server.store.list(rule.classes, &Range::default()).ok()?;
     let classes = all.objects.iter().filter_map(|(_, record)| serde_json::from_str(record.text()).ok());

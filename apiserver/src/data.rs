@@ -1,4 +1,4 @@
-//! What was recorded from a real server: its lists of resources and its OpenAPI documents. `cargo openapi-refresh` makes it.
+//! Recordings of a real server: its resources and its OpenAPI documents. `cargo openapi-refresh` makes them.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{patch::PatchSchema, registry};
 
-/// What a server says of its own resources.
+/// Discovery of the built-in resources.
 #[derive(Default, Deserialize)]
 pub(crate) struct Discovery {
     /// The groups in the server's order, as `APIGroup`.
@@ -25,14 +25,14 @@ pub(crate) struct Discovery {
 pub(crate) static DISCOVERY: LazyLock<Discovery> =
     LazyLock::new(|| serde_json::from_str(include_str!("../data/discovery.json")).unwrap_or_default());
 
-/// The OpenAPI documents of what isn't a group version, by their path below `/openapi/v3`: of groups, their lists, and the release.
+/// OpenAPI documents other than those of group versions, by their path below `/openapi/v3`: groups, their lists, and the
+/// version.
 pub(crate) static OTHERS: LazyLock<BTreeMap<String, Other>> = LazyLock::new(|| {
     let text = unpacked(include_bytes!("../data/others.json.gz"));
     let all: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap_or_default();
     all.into_iter().map(|(path, document)| (path, Other::of(document.to_string()))).collect()
 });
 
-/// A whole OpenAPI document.
 pub(crate) struct Other {
     pub(crate) text: String,
     pub(crate) hash: String,
@@ -75,7 +75,7 @@ impl Document {
         DOCUMENTS.iter().find(|document| document.path == path)
     }
 
-    /// What names its content.
+    /// The hash of its content.
     pub(crate) fn hash(&self) -> &str {
         self.hash.get_or_init(|| registry::hash(self.recorded.packed))
     }
@@ -85,7 +85,7 @@ impl Document {
         self.text.get_or_init(|| self.recorded.text())
     }
 
-    /// The kinds, compiled for the merge core: with the other versions of the group, which fields may be owned in.
+    /// The kinds, compiled for the merge core, with the other versions of the group, in which fields may be owned.
     pub(crate) fn resources(&self) -> Option<&Resources> {
         if self.resources.get().is_none() {
             let others: Vec<_> = DOCUMENTS.iter().filter(|other| self.is_of_group(other)).collect();
@@ -103,7 +103,7 @@ impl Document {
                 Resources::from_openapi(&whole)
             };
             let compiled = compiled.ok()?;
-            // Another thread may have been faster.
+            // Another thread may have set it.
             let _ = self.resources.set(compiled);
         }
         self.resources.get()
@@ -115,18 +115,18 @@ impl Document {
         self.path != other.path && group(self.path) == group(other.path)
     }
 
-    /// What strategic merge patches go by.
+    /// The merge keys of strategic merge patches.
     pub(crate) fn patch_schema(&self) -> &PatchSchema {
         self.patch_schema.get_or_init(|| PatchSchema::of(self.schemas()))
     }
 
-    /// The document without prose.
+    /// The document without descriptions.
     pub(crate) fn schemas(&self) -> &Value {
         self.schemas.get_or_init(|| serde_json::from_str(&self.recorded.schemas()).unwrap_or_default())
     }
 }
 
-/// The members of an object that another one doesn't have yet.
+/// Adds the members that an object lacks.
 fn add_missing(object: &mut Value, other: &Value) {
     let (Some(object), Some(other)) = (object.as_object_mut(), other.as_object()) else { return };
     for (name, value) in other {
@@ -138,7 +138,7 @@ fn add_missing(object: &mut Value, other: &Value) {
 
 fn unpacked(packed: &[u8]) -> String {
     let mut text = String::new();
-    // What is compiled in was packed by ourselves; a test reads all of it.
+    // The compiled-in data can be unpacked; a test reads all of it.
     let _ = GzDecoder::new(packed).read_to_string(&mut text);
     text
 }

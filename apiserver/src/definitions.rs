@@ -1,4 +1,4 @@
-//! Custom resource definitions: what the server's own controllers make of them, so that their resources are served.
+//! CRDs: the work of the server's own controllers, after which custom resources are served.
 
 pub(crate) mod deletion;
 
@@ -25,7 +25,7 @@ use crate::{
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const KIND: &str = "CustomResourceDefinition";
 
-/// A definition changed as JSON.
+/// A CRD, changed as JSON.
 pub(crate) fn changed<'a>(
     arena: &'a Arena,
     object: Value<'a>,
@@ -34,19 +34,19 @@ pub(crate) fn changed<'a>(
     let mut json = object.to_json();
     change(&mut json);
     let text = arena.copy_text(&json.to_string());
-    // What was read as JSON is JSON.
+    // JSON always parses.
     Value::from_text(arena, text).unwrap_or(Value::Map(Map::default()))
 }
 
-/// What a definition that was written leads to: its status says whether it is served, and it is. A deleted one goes on going.
+/// Follows a write of a CRD: updates its status and serves it, or continues its deletion.
 pub(crate) fn written(server: &Server, target: &RequestTarget) -> Result<(), Failure> {
     reconcile(server, target)?;
     accept_freed_names(server, &target.resource)?;
-    // Where it is deleted, its objects may be readable again.
+    // If it is being deleted, its objects may have become readable.
     deletion::clean_up(server, &target.name)
 }
 
-/// Accepts the names of definitions that wait for them, where no other definition has them any more.
+/// Accepts the names of waiting CRDs that no other CRD has any more.
 pub(crate) fn accept_freed_names(server: &Server, definitions: &Arc<Resource>) -> Result<(), Failure> {
     for object in all(server, &definitions.storage) {
         let waits =
@@ -64,14 +64,14 @@ pub(crate) fn accept_freed_names(server: &Server, definitions: &Arc<Resource>) -
     Ok(())
 }
 
-/// All definitions in the store, as JSON.
+/// All CRDs in the store, as JSON.
 fn all(server: &Server, storage: &str) -> Vec<serde_json::Value> {
     let listed = server.store.list(storage, &Range::default());
     let objects = listed.map(|snapshot| snapshot.objects).unwrap_or_default();
     objects.iter().filter_map(|(_, record)| serde_json::from_str(record.text()).ok()).collect()
 }
 
-/// Brings the status of a definition up to date.
+/// Updates the status of a CRD.
 fn reconcile(server: &Server, target: &RequestTarget) -> Result<(), Failure> {
     let options = WriteOptions {
         dry_run: false,
@@ -94,21 +94,21 @@ fn reconcile(server: &Server, target: &RequestTarget) -> Result<(), Failure> {
         })))
     });
     match written {
-        // It is gone already.
+        // It is already deleted.
         Err(failure) if failure.code == 404 => Ok(()),
         written => written.map(drop),
     }
 }
 
-/// Serves what the definitions in the store say.
+/// Serves the CRDs in the store.
 pub(crate) fn serve(server: &Server) {
-    // Who is later sees the definitions of who was earlier.
+    // A later writer sees the CRDs of an earlier one.
     let _one_by_one = server.serves_definitions();
     let registry = server.registry();
     let Some(definitions) = registry.resource(GROUP, "v1", "customresourcedefinitions") else { return };
     let mut groups: BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>> = BTreeMap::new();
     for object in all(server, &definitions.storage).into_iter().filter(is_established) {
-        // The merge core refuses what isn't valid, which was refused before.
+        // The merge core refuses only invalid CRDs, which validation has refused.
         let Ok(resources) = Resources::from_crd(&object) else { continue };
         let definition = Arc::new(custom::Definition::new(&object));
         let (object, resources) = (Arc::new(object), Arc::new(resources));
@@ -138,7 +138,7 @@ pub(crate) fn serve(server: &Server) {
         versions.sort_by_key(|of| Reverse(custom::priority(&of.version)));
         (group, versions)
     });
-    // As the server sorts its `APIService` objects, which are called `v1.example.com`.
+    // In the order of upstream's `APIService` objects, which are named `v1.example.com`.
     let mut custom: Vec<(_, Vec<_>)> = custom.collect();
     custom.sort_by_cached_key(|(_, versions)| {
         versions.iter().map(|of| format!("{}.{}", of.version, of.group)).min()
@@ -153,7 +153,7 @@ fn version_of<'c>(object: &'c serde_json::Value, name: &str) -> &'c serde_json::
     versions.into_iter().find(|version| version["name"] == name).unwrap_or(&serde_json::Value::Null)
 }
 
-/// What tables of a version show.
+/// The table columns of a version.
 fn columns(version: &serde_json::Value) -> Vec<CustomColumn> {
     let arena = Arena::new();
     Value::from_json(&arena, version).map(CustomColumn::of_version).unwrap_or_default()
@@ -206,7 +206,7 @@ mod tests {
             .patch("pears.example.com", &PatchParams::default(), &Patch::Merge(renamed))
             .await
             .unwrap();
-        // The plural of a definition that waits isn't served before all of its names are accepted.
+        // The plural of a waiting CRD isn't served before all its names are accepted.
         assert_eq!(
             (before, after_deletion),
             (vec!["apples".to_owned()], vec!["figs".to_owned(), "plums".to_owned()])

@@ -1,4 +1,4 @@
-//! What the server says of itself: its version, its health, its resources and their schemas.
+//! Version, health, discovery and OpenAPI.
 
 use http::{
     Method,
@@ -16,7 +16,7 @@ use crate::{
     swagger,
 };
 
-/// The response to a request that isn't about objects; none to one that is.
+/// The response to a request about the server itself; none to one about objects.
 pub(crate) fn respond(server: &Server, request: &Request) -> Result<Option<Response>, Failure> {
     let path = request.path.trim_end_matches('/');
     let registry = server.registry();
@@ -74,7 +74,7 @@ pub(crate) fn respond(server: &Server, request: &Request) -> Result<Option<Respo
     Ok(Some(response))
 }
 
-/// What a route checks before its handler runs.
+/// Checks the `Accept` header before the handler runs.
 fn check_routed(request: &Request, formats: &[&str]) -> Result<(), Failure> {
     if request.method != Method::GET {
         return Err(Failure::method_not_allowed());
@@ -82,7 +82,7 @@ fn check_routed(request: &Request, formats: &[&str]) -> Result<(), Failure> {
     Media::check_routed(request.accept(), formats)
 }
 
-/// A document in a format that the client accepts.
+/// A document in an accepted format.
 fn negotiated(request: &Request, document: &Value) -> Result<Response, Failure> {
     let media = Media::accepted(request.accept(), Endpoint::Others)?;
     Ok(Response::json(200, document).in_format(media.format))
@@ -106,7 +106,7 @@ fn all_groups(registry: &Registry) -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(registry)})
 }
 
-/// Such as `v1.36.3`.
+/// The version, such as `v1.36.3`.
 fn git_version(server: &Server) -> String {
     let release = server.release.to_string();
     if release.matches('.').count() == 2 { format!("v{release}") } else { format!("v{release}.0") }
@@ -124,7 +124,7 @@ fn version(server: &Server) -> Value {
     })
 }
 
-/// As Go calls it.
+/// The architecture by Go's name.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -145,7 +145,7 @@ fn paths(registry: &Registry) -> Value {
     json!({"paths": paths})
 }
 
-/// The groups as `APIGroup`: the recorded ones, then those of custom resources.
+/// The groups as `APIGroup`: built-in ones, then those of custom resources.
 fn groups(registry: &Registry) -> Vec<Value> {
     let custom = registry.custom().iter().map(|(group, versions)| {
         let version = |of: &GroupVersion| json!({"groupVersion": of.name(), "version": of.version});
@@ -158,7 +158,7 @@ fn groups(registry: &Registry) -> Vec<Value> {
 fn resources(of: &GroupVersion) -> Value {
     let resources: Vec<_> = of.resources.iter().flat_map(|resource| resource.listed()).collect();
     let mut list = json!({"kind": "APIResourceList", "groupVersion": of.name(), "resources": resources});
-    // The core group is older than versions of lists.
+    // The core group isn't a group here.
     if !of.group.is_empty() {
         list["apiVersion"] = "v1".into();
     }
@@ -188,7 +188,7 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
             item(name, versions.map(|of| version(of)).collect())
         };
         let mut items: Vec<_> = groups(registry).iter().map(of).collect();
-        // Unlike the list of groups, this one has those of custom resources in the order of their names.
+        // Unlike in the list of groups, custom ones are in the order of their names.
         if let Some(custom) = items.get_mut(DISCOVERY.groups.len()..) {
             custom.sort_by_cached_key(|item| item["metadata"]["name"].to_string());
         }
@@ -223,7 +223,7 @@ fn openapi_index(registry: &Registry) -> Value {
     json!({"paths": paths.collect::<Map<_, _>>()})
 }
 
-/// A document of version 3. After `handler3/handler.go` of kube-openapi.
+/// An OpenAPI v3 document. After `handler3/handler.go` of kube-openapi.
 fn openapi(server: &Server, registry: &Registry, request: &Request, path: &str) -> Response {
     let of_group = registry.group_version(path).map(|of| (of.openapi(), of.openapi_hash()));
     let document = of_group.or_else(|| OTHERS.get(path).map(|other| (&*other.text, &*other.hash)));
@@ -240,7 +240,7 @@ fn openapi(server: &Server, registry: &Registry, request: &Request, path: &str) 
     };
     response.headers.push((VARY, "Accept".to_owned()));
     if asked == hash {
-        // What is under this hash never changes: a client may keep it for a year, which is the longest time there is.
+        // The document of a hash never changes: clients may cache it for a year, the longest time that is allowed.
         let expires = Offset::UTC.to_datetime(server.now()).saturating_add(1.year());
         response.headers.push((CACHE_CONTROL, "public, immutable".to_owned()));
         response.headers.push((EXPIRES, expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
@@ -252,7 +252,7 @@ fn openapi_url(path: &str, hash: &str) -> String {
     format!("/openapi/v3/{path}?hash={hash}")
 }
 
-/// JSON for who doesn't have it yet.
+/// JSON, or 304 for a client that has it.
 fn tagged(request: &Request, hash: &str, json: String) -> Response {
     let etag = format!("\"{hash}\"");
     let mut response = if request.header(IF_NONE_MATCH).split(',').any(|own| own.trim() == etag) {

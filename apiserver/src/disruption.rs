@@ -1,4 +1,4 @@
-//! Whether a pod may be evicted, as the disruption budget that selects it says. After `pkg/registry/core/pod/storage/eviction.go`.
+//! Evictions and their disruption budget. After `pkg/registry/core/pod/storage/eviction.go`.
 
 use baton_merge::{Arena, value::Value};
 use serde_json::{Value as Json, json};
@@ -14,12 +14,12 @@ use crate::{
     write::{Existence, Input, OneWrite},
 };
 
-/// The most pods that a budget remembers the evictions of.
+/// The most entries of `disruptedPods`.
 const MAX_DISRUPTED: usize = 2000;
-/// After how many seconds to try again while a budget isn't counted yet.
+/// Seconds until a client may retry, while the budget's status isn't current.
 const UNCOUNTED: u32 = 10;
 
-/// Takes an eviction from the budget that selects the pod, and notes it in the pod, which is to be deleted next.
+/// Takes an eviction from the pod's budget and records it in the pod, which is deleted next.
 pub(crate) fn admit(server: &Server, pod: &RequestTarget, options: &DeleteOptions) -> Result<(), Failure> {
     let record = server.store.get(&pod.resource.storage, &pod.key());
     let record = record.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
@@ -39,7 +39,7 @@ pub(crate) fn admit(server: &Server, pod: &RequestTarget, options: &DeleteOption
     if options.is_dry_run { Ok(()) } else { note(server, pod) }
 }
 
-/// Whether budgets have a say: not in what has ended, has yet to start, or is being deleted.
+/// Whether budgets apply: not to pods that have ended, haven't started, or are being deleted.
 fn is_guarded(pod: &Json) -> bool {
     is_active(pod) && text(pod, "/status/phase") != "Pending"
 }
@@ -58,7 +58,7 @@ fn budgets(server: &Server, pod: &Json) -> Result<Vec<(Key, Json)>, Failure> {
     Ok(found)
 }
 
-/// Whether a pod that isn't ready may go without being counted.
+/// Whether a pod that isn't ready may be evicted outside of the budget.
 fn may_lose_unready(budget: &Json) -> bool {
     let healthy = |name: &str| budget["status"][name].as_i64().unwrap_or_default();
     let desired = healthy("desiredHealthy");
@@ -162,7 +162,7 @@ fn too_many(why: &str) -> Failure {
     failure
 }
 
-/// Notes in a pod that it is evicted. The server writes it itself, so that no manager becomes its owner.
+/// Records the eviction in the pod's conditions. The server writes them itself, so that no manager becomes their owner.
 fn note(server: &Server, pod: &RequestTarget) -> Result<(), Failure> {
     let condition = json!({
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,

@@ -1,4 +1,4 @@
-//! The server as a service of tower, which a `kube::Client` speaks to without a socket.
+//! The server as a tower service, which a `kube::Client` calls without a socket.
 
 use std::{
     convert::Infallible,
@@ -21,12 +21,12 @@ use crate::{
     status::Failure,
 };
 
-/// Of a body that is too large, no more is read.
+/// The limit of the skipped part of a body that is too large.
 const MAX_SKIPPED: usize = 32 * MAX_BODY;
 
 const IMPERSONATED: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// Responds to requests within the client's process.
+/// Handles requests in the client's process.
 #[derive(Clone)]
 pub(crate) struct InProcess {
     pub(crate) server: Arc<Server>,
@@ -60,7 +60,7 @@ where
             request.headers_mut().insert(IMPERSONATED, user);
         }
         Box::pin(async move {
-            // In the task of the client: what ends with it is the loop.
+            // Panics in the client's task, where the loop is.
             if let Some(requests) = repeats.count(&request) {
                 panic!(
                     "a client sends the same again and again, and tokio's paused time can't advance, so that no sleep and no \

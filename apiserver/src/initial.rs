@@ -1,5 +1,5 @@
-//! The objects that every cluster has from the start: namespaces and priority classes. They are stored as they are, without a write,
-//! so that a server responds to reads before any schema is unpacked.
+//! The objects of every cluster: namespaces and priority classes. They are stored without a write, so that reads are served
+//! before any schema is unpacked.
 
 use baton_merge::{Arena, server::Order, value::Value};
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::{
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Stores them, as the API server itself makes them.
+/// Stores the objects, as the API server itself makes them.
 pub(crate) fn store(server: &Server) {
     for name in NAMESPACES {
         let object = json!({
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::ApiServer;
 
-    /// An object without what no two objects have alike.
+    /// An object without the fields that always differ.
     fn comparable(object: &DynamicObject) -> Value {
         let mut object = serde_json::to_value(object).unwrap();
         let metadata = object["metadata"].as_object_mut().unwrap();
@@ -106,7 +106,7 @@ mod tests {
             }
             let author =
                 PostParams { field_manager: Some("kube-apiserver".to_owned()), ..PostParams::default() };
-            // No other class may have a value like that.
+            // Validation refuses other classes with such values.
             if made.data["value"] != Value::Null {
                 made.data["value"] = json!(1);
             }

@@ -1,4 +1,4 @@
-//! A Kubernetes API server inside a process, with server-side apply done right: for tests of operators.
+//! A Kubernetes API server inside a process, for tests of operators, with complete server-side apply.
 //!
 //! A complete test of a reconciler:
 //!
@@ -37,10 +37,12 @@
 //! # }
 //! ```
 //!
-//! There is no other process, no socket and nothing to install. [`ApiServer::client`] is a `kube::Client` that calls the server
-//! directly. It works with `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time, which the times in objects
-//! follow. A client that never lets it advance is [ended](Builder::repeat_limit). [`ApiServer::client_as`] has the permissions of a
-//! user, and rules of [faults] know a client by its [name](ApiServer::client_named). [`ApiServer::serve`] serves the same over HTTP, for `kubectl` and any other client. A process can have several servers, and they leave nothing behind.
+//! There is no other process, no socket and nothing to install. [`ApiServer::client`] is a `kube::Client` that calls the
+//! server directly. It works with `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time, which
+//! timestamps in objects follow. A client that never lets it advance is [stopped](Builder::repeat_limit).
+//! [`ApiServer::client_as`] has the permissions of a user, and rules of [faults] know a client by its
+//! [name](ApiServer::client_named). [`ApiServer::serve`] serves the same over HTTP, for `kubectl` and any other client. A
+//! process can have several servers, and they leave nothing behind.
 //!
 //! Complete programs to copy from, in `examples/`:
 //!
@@ -65,9 +67,9 @@
 //!
 //! # What it doesn't do
 //!
-//! There are no webhooks and no authentication. Unless a test asks for [actors](Actor), no controller runs. Kinds that operators
-//! rarely create are stored and merged without defaults and validation, and each response says so in a warning. The README has a
-//! table of everything else that isn't played. It is generated from a comparison with a real server.
+//! There are no webhooks and no authentication. Unless a test asks for [actors](Actor), no controller runs. Kinds that
+//! operators rarely create are stored and merged without defaults and validation, and each response has a warning about
+//! that. The README has a generated table of all known differences from a real server.
 
 mod actors;
 mod audit;

@@ -1,4 +1,4 @@
-//! What etcd refuses, since it is too large.
+//! The size limits of etcd.
 
 use baton_merge::Arena;
 
@@ -12,16 +12,16 @@ use crate::{
     write::storage_key,
 };
 
-/// The largest request that etcd takes by default, `--max-request-bytes`.
+/// The largest request by etcd's default, `--max-request-bytes`.
 const MAX_REQUEST: usize = 1536 * 1024;
-/// The largest message that its client sends.
+/// The largest message of etcd's client.
 const MAX_MESSAGE: usize = 2 * 1024 * 1024;
-/// What etcd adds to a message: an identifier.
+/// The identifier that etcd adds to a message.
 const HEADER: usize = 14;
-/// How many times as large as in JSON an object may be in protobuf, with all the zeros that it has there.
+/// The largest ratio of an object's size in protobuf, with all its zeros, to its size in JSON.
 const MOST_ZEROS: usize = 16;
 
-/// Refuses an object that etcd wouldn't store.
+/// Refuses an object that is too large for etcd.
 pub(crate) fn check(target: &RequestTarget, record: &Record) -> Result<(), Failure> {
     if record.text().len() < MAX_REQUEST / MOST_ZEROS {
         return Ok(());
@@ -38,7 +38,7 @@ pub(crate) fn check(target: &RequestTarget, record: &Record) -> Result<(), Failu
     Ok(())
 }
 
-/// How large an object is as kube-apiserver writes it: built-in ones in protobuf, but for those of the servers behind it.
+/// The stored size: built-in kinds are in protobuf, except for those of aggregated servers.
 fn encoded(resource: &Resource, record: &Record) -> Result<usize, Failure> {
     const IN_JSON: [&str; 2] = [definitions::GROUP, "apiregistration.k8s.io"];
     let (api_version, kind) = (&*record.stored_version, &resource.stored_as.kind);
@@ -55,7 +55,7 @@ fn encoded(resource: &Resource, record: &Record) -> Result<usize, Failure> {
     }
 }
 
-/// How large the message is that puts an object in the place of its version, after `OptimisticPut` of etcd's client.
+/// The size of the message that replaces an object, after `OptimisticPut` of etcd's client.
 fn message(key: &str, value: usize, version: u64) -> usize {
     let (is_update, version) = (version > 0, usize::try_from(version).unwrap_or_default());
     let compare = 2 + delimited(3, key.len()) + 1 + varint(version);
@@ -90,7 +90,7 @@ mod tests {
         let large = create("large", 1_700_000).await.unwrap_err().to_string();
         assert!(large.contains("etcdserver: request is too large"), "{large}");
         let larger = create("larger", 2_500_000).await.unwrap_err().to_string();
-        // As the real server counts it.
+        // As counted by a real server.
         let message =
             "code = ResourceExhausted desc = trying to send message larger than max (2500371 vs. 2097152)";
         assert!(larger.contains(message), "{larger}");

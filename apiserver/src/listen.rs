@@ -1,4 +1,4 @@
-//! The server over HTTP, on an address of this machine.
+//! The server over HTTP, on a local address.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -15,11 +15,11 @@ use tokio::{
 
 use crate::{in_process::InProcess, websocket::WebSockets};
 
-/// Pauses between attempts to accept a connection, as in Go's `net/http`.
+/// Pauses after a failed accept, as in Go's `net/http`.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A server that is reached over HTTP, until this is dropped.
+/// A server that listens on an address, until this is dropped.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -27,7 +27,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -68,7 +68,7 @@ async fn accept(listener: TcpListener, service: InProcess) {
                     Ok((stream, _)) => stream,
                     // The client closed it before it was accepted.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                    // There are too many open files: that fails again until some are closed.
+                    // Too many open files: accepting fails again until some are closed.
                     Err(_) => {
                         sleep(pause).await;
                         pause = LONGEST_PAUSE.min(pause * 2);
@@ -93,7 +93,7 @@ async fn connect(stream: TcpStream, service: InProcess) {
         .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    // It fails where the client goes away.
+    // It fails when the client disconnects.
     let _ = connection.await;
     if let Some(watch) = watches.recv().await {
         watch.await;

@@ -1,16 +1,16 @@
-//! The part of an object's metadata that the server itself writes, after `pkg/registry/rest/{create,update,meta}.go` of apiserver.
+//! Metadata that the server itself writes, after `pkg/registry/rest/{create,update,meta}.go` of apiserver.
 
 use baton_merge::{Arena, value::Value};
 use jiff::Timestamp;
 
 use crate::{registry::Resource, server::RequestTarget, types};
 
-/// The alphabet of generated names: no vowels, so that no real words appear.
+/// The alphabet of generated names, without vowels, so that no words appear.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const GENERATED: usize = 5;
 const MAX_BASE: usize = 58;
 
-/// A name that begins with what `generateName` says.
+/// A name with this `generateName`.
 pub(crate) fn generated_name(base: &str) -> String {
     let end =
         (0..=MAX_BASE.min(base.len())).rev().find(|end| base.is_char_boundary(*end)).unwrap_or_default();
@@ -25,13 +25,13 @@ pub(crate) fn new_uid() -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// A new object without what the server alone says of it.
+/// Removes the fields of a new object that only the server sets.
 pub(crate) fn without_server_fields<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     let names = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
     names.into_iter().fold(object, |object, name| object.with(arena, &["metadata", name], None))
 }
 
-/// An object that is being created.
+/// Sets the fields of a new object.
 pub(crate) fn for_create<'a>(
     arena: &'a Arena,
     object: Value<'a>,
@@ -50,7 +50,7 @@ pub(crate) fn for_create<'a>(
     own.into_iter().fold(object, |object, (name, value)| object.with(arena, &["metadata", name], value))
 }
 
-/// An object that is being updated, with what no update changes.
+/// Resets the fields that updates can't change.
 pub(crate) fn for_update<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> Value<'a> {
     let live = |name| old.at(&["metadata", name]);
     let own = |object: Value<'a>, name| object.at(&["metadata", name]);
@@ -58,7 +58,7 @@ pub(crate) fn for_update<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>
     for name in ["creationTimestamp", "generation", "resourceVersion", "selfLink"] {
         object = object.with(arena, &["metadata", name], live(name));
     }
-    // It was checked before; an object in no namespace may have named any.
+    // Checked before; a cluster-scoped object may have named any.
     object = object.with(arena, &["metadata", "namespace"], live("namespace"));
     for name in ["name", "uid", "deletionGracePeriodSeconds"] {
         let is_unset = own(object, name).is_none_or(|value| value.as_str() == Some(""));
@@ -72,7 +72,7 @@ pub(crate) fn for_update<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>
     object
 }
 
-/// Whether an object is deleted and no finalizer is left. A namespace has some of its own in its spec.
+/// Whether a deleted object has no finalizers left. A namespace has more of them in its spec.
 pub(crate) fn is_ready_to_remove(resource: &Resource, object: Value<'_>) -> bool {
     let of = |name| object.at(&["metadata", name]);
     let is_empty =

@@ -1,4 +1,4 @@
-//! Whether objects may be made in a namespace, and namespaces deleted, after apiserver's admission plugin `NamespaceLifecycle`.
+//! Apiserver's admission plugin `NamespaceLifecycle`.
 
 use baton_merge::{Arena, value::Value};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::{
     store::Key,
 };
 
-/// Refuses an object in a namespace that isn't there, or that is on its way out.
+/// Refuses an object in a missing or terminating namespace.
 pub(crate) fn check_accepts_objects(server: &Server, target: &RequestTarget) -> Result<(), Failure> {
     if target.namespace.is_empty() || server.store.get(&target.resource.storage, &target.key()).is_some() {
         return Ok(());
@@ -38,7 +38,7 @@ pub(crate) fn check_accepts_objects(server: &Server, target: &RequestTarget) -> 
     Err(failure)
 }
 
-/// Refuses the end of a namespace that no cluster is without.
+/// Refuses the deletion of the system namespaces.
 pub(crate) fn check_deletable(target: &RequestTarget) -> Result<(), Failure> {
     if target.resource.is("", "Namespace")
         && ["default", "kube-public", "kube-system"].contains(&&*target.name)

@@ -1,4 +1,4 @@
-//! Objects between a request and the store: read as their kind is, filled in, prepared and checked.
+//! Objects between a request and the store: decoding, defaults, preparation and validation.
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value, yaml};
 use jiff::Timestamp;
@@ -12,13 +12,13 @@ use crate::{
     types::{Decoder, TYPES, Unreadable},
 };
 
-/// An object as a kind has it, and the paths of what it doesn't have.
+/// A decoded object, and the paths of its unknown fields.
 pub(crate) struct ReadObject<'a> {
     pub(crate) object: Value<'a>,
     pub(crate) unknown: Vec<String>,
 }
 
-/// The object in a body, which is JSON, or YAML where that is allowed.
+/// Parses a body of JSON or, if allowed, YAML.
 pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<Value<'a>, Failure> {
     if is_yaml {
         return parse_yaml(arena, text).map_err(|why| {
@@ -30,9 +30,9 @@ pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<V
     })
 }
 
-/// The object in a text of YAML, or why there is none.
+/// Parses YAML.
 fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, String> {
-    // JSON is mostly what is sent as YAML.
+    // Most bodies of YAML are JSON.
     if text.trim_start().starts_with('{')
         && !yaml::is_json_alone(text)
         && let Ok(value) = Value::from_text(arena, arena.copy_text(text))
@@ -43,10 +43,10 @@ fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, String> {
     Value::from_text(arena, arena.copy_text(&document.json)).map_err(|error| error.to_string())
 }
 
-/// How deep an object may be. Most parsers of JSON fail at 128 levels, and in lists and in `managedFields` some are added.
+/// The deepest object. Most JSON parsers stop at 128 levels, and lists and `managedFields` add some.
 const MAX_DEPTH: usize = 100;
 
-/// Refuses what is too deep for other parsers.
+/// Refuses an object that is too deep for other parsers.
 pub(crate) fn check_depth(object: Value<'_>) -> Result<(), Failure> {
     fn fits(value: Value<'_>, depth: usize) -> bool {
         match value {
@@ -62,7 +62,7 @@ pub(crate) fn too_deep() -> Failure {
     Failure::bad_request(format!("lists and maps are nested more than {MAX_DEPTH} levels deep"))
 }
 
-/// The object in the body of a creation or an update.
+/// The object in the body of a create or update.
 pub(crate) fn parse_object<'a>(
     arena: &'a Arena,
     text: &str,
@@ -76,7 +76,7 @@ pub(crate) fn parse_object<'a>(
         parse_yaml(arena, text).map_err(|why| self::unrecognized(kind, &why, text.as_bytes()))?
     } else {
         parse(arena, text, false).map_err(|failure| {
-            // Read once more for its error.
+            // Parsed again for the error.
             let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
             error.map_or(failure, |error| unrecognized(&in_go(&error)))
         })?
@@ -93,7 +93,7 @@ pub(crate) fn parse_object<'a>(
     )))
 }
 
-/// The object in a body that is protobuf, which is of this kind if it says none.
+/// The object in a body of protobuf, which has this kind unless it names one.
 pub(crate) fn parse_protobuf<'a>(
     arena: &'a Arena,
     body: &[u8],
@@ -115,7 +115,7 @@ pub(crate) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Failure {
     ))
 }
 
-/// The beginning of a body, as errors show it.
+/// The beginning of a body for messages.
 fn summary(body: &[u8]) -> String {
     const SHOWN: usize = 30;
     let (shown, more) = if body.len() > SHOWN { (&body[..SHOWN], " ...") } else { (body, "") };
@@ -126,12 +126,12 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// What Go's parser says of JSON that ends too early. Other mistakes get the message of our parser.
+/// Go's message for truncated JSON. Other errors have our parser's.
 pub(crate) fn in_go(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
 
-/// The object with the empty `managedFields` of the request, which ask for a reset and are nothing once they are read.
+/// The object with the request's empty `managedFields`, which ask for a reset and are lost by decoding.
 fn with_reset<'a>(arena: &'a Arena, object: Value<'a>, asked: Value<'a>) -> Value<'a> {
     let path = ["metadata", "managedFields"];
     match asked.at(&path) {
@@ -141,7 +141,7 @@ fn with_reset<'a>(arena: &'a Arena, object: Value<'a>, asked: Value<'a>) -> Valu
 }
 
 impl Server {
-    /// Reads the object of a request.
+    /// Decodes the object of a request.
     pub(crate) fn read_object<'a>(
         &self,
         arena: &'a Arena,
@@ -152,7 +152,7 @@ impl Server {
         Ok(ReadObject { object: without_nulls(arena, resource, read.object), ..read })
     }
 
-    /// An object as its kind reads it, with what the server fills in.
+    /// Decodes an object and sets its defaults.
     pub(crate) fn completed<'a>(
         &self,
         arena: &'a Arena,
@@ -162,7 +162,7 @@ impl Server {
         self.read(arena, resource, object, false)
     }
 
-    /// The object of an update as the store keeps it: without the empty lists that only `managedFields` records.
+    /// The object of an update as it is stored, without the empty lists that only `managedFields` records.
     pub(crate) fn without_empty_lists<'a>(
         &self,
         arena: &'a Arena,
@@ -206,7 +206,7 @@ impl Server {
                 let object = with_reset(arena, object, asked);
                 Ok(ReadObject { object, unknown: decoded.unknown })
             }
-            // A kind without a Go type here, which has no objects.
+            // A built-in kind without a Go type, which has no objects.
             Schema::BuiltIn { of: None, .. } => Ok(ReadObject { object, unknown: Vec::new() }),
             Schema::Custom(custom) => {
                 let Some(version) = custom.version() else {
@@ -225,7 +225,7 @@ impl Server {
     }
 }
 
-/// The object of a custom resource without the nulls that its schema doesn't know. What is applied has them until it is stored.
+/// Drops nulls that the schema of a custom resource doesn't allow. An applied object keeps them until it is stored.
 pub(crate) fn without_nulls<'a>(arena: &'a Arena, resource: &Resource, object: Value<'a>) -> Value<'a> {
     match &resource.schema {
         Schema::Custom(custom) => {
@@ -243,7 +243,7 @@ fn has_empty_list(value: Value<'_>) -> bool {
     }
 }
 
-/// A custom resource as it is read from the store: with the defaults of its schema.
+/// A custom resource as read from the store, with defaults.
 pub(crate) fn with_defaults<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Value<'a> {
     match &resource.schema {
         Schema::Custom(custom) => custom.version().map_or(object, |version| version.default(arena, object)),
@@ -251,7 +251,7 @@ pub(crate) fn with_defaults<'a>(arena: &'a Arena, resource: &'a Resource, object
     }
 }
 
-/// The object as the strategy of its kind prepares it for the store.
+/// Prepares an object by the strategy of its kind.
 pub(crate) fn prepare<'a>(
     arena: &'a Arena,
     resource: &'a Resource,
@@ -274,7 +274,7 @@ pub(crate) fn prepare<'a>(
     }
 }
 
-/// What is wrong with an object that is to be stored, and what its writer is warned of.
+/// Validates an object before it is stored, and collects warnings.
 pub(crate) fn validate(
     resource: &Resource,
     subresource: &str,

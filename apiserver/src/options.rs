@@ -1,4 +1,4 @@
-//! What a request says besides its object: the options in its query, checked as the server checks them.
+//! Options in the query of a request or in the body of a deletion, validated as the server does.
 
 use std::{
     borrow::Cow,
@@ -15,12 +15,11 @@ use crate::{
     status::Failure,
 };
 
-/// The query of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads it as Go does, which leaves out what has a semicolon or an escape that is none.
+    /// Parses a query as Go does, which drops parts with a semicolon or an invalid escape.
     pub(crate) fn of(query: Option<&str>) -> Self {
         let pairs = query.unwrap_or_default().split('&');
         let pairs = pairs.filter(|pair| !pair.contains(';') && has_valid_escapes(pair));
@@ -37,7 +36,7 @@ impl Query {
         self.0.iter().filter(move |(own, _)| own == key).map(|(_, value)| value.as_str())
     }
 
-    /// As Go's conversion of a query reads it: anything but `false` and `0` is true.
+    /// As Go converts it: anything but `false` and `0` is true.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.get(key).map(|value| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
     }
@@ -49,7 +48,7 @@ impl Query {
     }
 }
 
-/// As it stands behind a path, with the question mark; nothing where there is none.
+/// As it follows a path, with the question mark; empty without parameters.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
@@ -59,7 +58,7 @@ impl fmt::Display for Query {
     }
 }
 
-/// Whether a `%` is always followed by two digits.
+/// Whether each `%` is followed by two hex digits.
 pub(crate) fn has_valid_escapes(text: &str) -> bool {
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let bytes = text.as_bytes();
@@ -67,7 +66,7 @@ pub(crate) fn has_valid_escapes(text: &str) -> bool {
     escapes.all(|(at, _)| is_digit(bytes.get(at + 1)) && is_digit(bytes.get(at + 2)))
 }
 
-/// What Go's `strconv` says of a text that is no number.
+/// The message of Go's `strconv` for an invalid number.
 fn in_go(function: &str, text: &str, error: &ParseIntError) -> String {
     let why = match error.kind() {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
@@ -76,23 +75,23 @@ fn in_go(function: &str, text: &str, error: &ParseIntError) -> String {
     format!("strconv.{function}: parsing {text:?}: {why}")
 }
 
-/// A resource version that a client names; 0 for none.
+/// A client's resource version; 0 for none.
 pub(crate) fn resource_version(text: &str) -> Result<u64, FieldError> {
     version_number(text)
         .map_err(|why| FieldError::invalid_text(&FieldPath::new("resourceVersion"), text, &why))
 }
 
-/// As [`resource_version`], with only Go's message where it is none.
+/// As [`resource_version`], with Go's message only.
 pub(crate) fn version_number(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    // Unlike Go, Rust takes a sign. Without digits nothing is a number.
+    // Unlike Go, Rust accepts a sign. A text without digits is invalid.
     let digits = if text.starts_with('+') { "" } else { text };
     digits.parse().map_err(|error| in_go("ParseUint", text, &error))
 }
 
-/// How a field that can't be stored is met.
+/// How unknown and duplicate fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -167,21 +166,21 @@ fn dry_run<'q>(values: impl Iterator<Item = &'q str>, errors: &mut Vec<FieldErro
     !values.is_empty()
 }
 
-/// The field manager of who names none: the program's name at the start of its user agent.
+/// The default field manager: the program's name at the start of the user agent.
 fn manager_of(user_agent: &str) -> String {
     let name = user_agent.split('/').next().unwrap_or_default();
     let printable: String = name.chars().filter(|letter| is_printable(*letter)).take(MAX_MANAGER).collect();
     if printable.is_empty() { "unknown".to_owned() } else { printable }
 }
 
-/// What the server says of a kind that it doesn't know.
+/// The message for an unregistered kind.
 pub(crate) fn unregistered(api_version: &str, kind: &str) -> String {
     format!(
         r#"no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111""#
     )
 }
 
-/// The options of a deletion, from its body or its query.
+/// The options of a deletion.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
@@ -196,7 +195,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) is_dry_run: bool,
 }
 
-/// What must be true of an object.
+/// Preconditions of a deletion.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {
@@ -204,7 +203,7 @@ pub(crate) struct Preconditions {
     pub(crate) resource_version: Option<String>,
 }
 
-/// What happens to what an object owns, when it is deleted.
+/// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,
@@ -213,7 +212,7 @@ pub(crate) enum Propagation {
 }
 
 impl DeleteOptions {
-    /// Reads them from the body, where there is one, else from the query.
+    /// Reads the options from the body or, without one, from the query.
     pub(crate) fn read(body: &[u8], query: &Query) -> Result<Self, Failure> {
         let text = |key| query.get(key).map(str::to_owned);
         let mut options: Self = if body.is_empty() {
@@ -259,7 +258,7 @@ impl DeleteOptions {
         if errors.is_empty() { Ok(options) } else { Err(Failure::invalid_options("DeleteOptions", &errors)) }
     }
 
-    /// What it asks for; none where it leaves that to the kind.
+    /// The requested policy; none for the kind's default.
     pub(crate) fn propagation(&self) -> Option<Propagation> {
         match (self.propagation_policy.as_deref(), self.orphan_dependents) {
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
@@ -317,7 +316,7 @@ impl ListOptions {
         if errors.is_empty() { Ok(options) } else { Err(Failure::invalid_options("ListOptions", &errors)) }
     }
 
-    /// Whether the version that is named is the one to show, and no later one.
+    /// Whether exactly this version is requested.
     pub(crate) fn is_exact(&self) -> bool {
         match self.version_match.as_str() {
             EXACT => true,

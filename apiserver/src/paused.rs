@@ -1,5 +1,5 @@
-//! What tokio's paused time needs. It advances only while every task waits: a clock that follows it, and a limit for clients that
-//! never wait.
+//! Support for tokio's paused time, which advances only while every task waits: a clock that follows it, and a limit of
+//! repeats for clients that never wait.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{faults::RequestInfo, server::Clock};
 
-/// The system's clock, or where tokio's time is paused, one that advances with it from now on.
+/// The system's clock or, if tokio's time is paused, one that advances with it.
 pub(crate) fn clock() -> Clock {
     if !is_paused() {
         return Box::new(Timestamp::now);
@@ -22,17 +22,17 @@ pub(crate) fn clock() -> Clock {
     Box::new(move || start.checked_add(began.elapsed()).unwrap_or(Timestamp::MAX))
 }
 
-/// Whether tokio's time stands still while the machine's goes on.
+/// Whether tokio's time stands still.
 fn is_paused() -> bool {
     let (before, machine) = (Instant::now(), time::Instant::now());
     while time::Instant::now() == machine {}
     Instant::now() == before
 }
 
-/// How many requests are shown of a client that never waits: those that came in most often.
+/// How many of the most frequent requests the message shows.
 const SHOWN: usize = 5;
 
-/// Counts the requests that come in at one moment. Time that isn't paused has no two requests in one.
+/// Counts repeated requests at one moment. Without paused time, no two requests are at the same moment.
 pub(crate) struct Repeats {
     limit: usize,
     counted: Mutex<(Instant, HashMap<String, usize>)>,
@@ -43,7 +43,7 @@ impl Repeats {
         Self { limit, counted: Mutex::new((Instant::now(), HashMap::new())) }
     }
 
-    /// Counts a request. If it has come in more often than it may without the clock moving, says what came in most often.
+    /// Counts a request. Returns a message with the most frequent requests, if the limit is exceeded.
     pub(crate) fn count<B>(&self, request: &Request<B>) -> Option<String> {
         let info = RequestInfo::of(request, &[]);
         let of = |kind, name: &str| if name.is_empty() { String::new() } else { format!(", {kind} {name}") };

@@ -1,4 +1,4 @@
-//! The priority that a new pod gets from its class. After `plugin/pkg/admission/priority`.
+//! The priority of a new pod. After `plugin/pkg/admission/priority`.
 
 use baton_merge::{Arena, value::Value};
 
@@ -10,7 +10,7 @@ use crate::{
 
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
 
-/// The classes that every cluster has: name, value and description.
+/// The system classes: name, value and description.
 pub(crate) const SYSTEM_CLASSES: [(&str, i32, &str); 2] = [
     (
         "system-cluster-critical",
@@ -24,15 +24,15 @@ pub(crate) const SYSTEM_CLASSES: [(&str, i32, &str); 2] = [
     ),
 ];
 
-/// What a class says that says nothing else.
+/// The default preemption policy.
 pub(crate) const PREEMPTION_POLICY: &str = "PreemptLowerPriority";
 
 const COMPUTED: &str = "must not be provided in pod spec; priority admission controller computed";
 
-/// The pod with what its class says, or the default class if it names none.
+/// Sets the pod's priority by its class or the default class.
 ///
 /// # Errors
-/// When the class that it names isn't there, or says something else than the pod.
+/// When the class doesn't exist, or the pod has another priority.
 pub(crate) fn given<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -69,10 +69,10 @@ pub(crate) fn given<'a>(
     Ok(if gets_name { pod.with(arena, &["spec", "priorityClassName"], Some(text(&class.name))) } else { pod })
 }
 
-/// Refuses a second class that is the default.
+/// Refuses a second default class.
 ///
 /// # Errors
-/// When another one is.
+/// When there is one.
 pub(crate) fn check_default(
     server: &Server,
     target: &RequestTarget,
@@ -93,7 +93,7 @@ pub(crate) fn check_default(
     }
 }
 
-/// Refuses the end of a class that no cluster is without.
+/// Refuses the deletion of a system class.
 pub(crate) fn check_deletable(target: &RequestTarget) -> Result<(), Failure> {
     let is_class = target.resource.is("scheduling.k8s.io", "PriorityClass");
     if is_class && SYSTEM_CLASSES.iter().any(|(name, ..)| *name == target.name) {
@@ -111,7 +111,7 @@ struct Class {
 }
 
 impl Class {
-    /// What a pod has where there is no class at all.
+    /// The values without any class.
     fn none() -> Self {
         let preemption_policy = PREEMPTION_POLICY.to_owned();
         Self { name: String::new(), value: 0, preemption_policy, is_default: false }
@@ -139,7 +139,7 @@ fn class(server: &Server, name: &str) -> Option<Class> {
     server.store.get(CLASSES, &key).and_then(|record| Class::read(record.text()))
 }
 
-/// Of several, the lowest.
+/// The lowest of several.
 fn default_class(server: &Server) -> Option<Class> {
     let all = server.store.list(CLASSES, &Range::default()).ok()?;
     let classes = all.objects.iter().filter_map(|(_, record)| Class::read(record.text()));

@@ -1,4 +1,4 @@
-//! Which resources the server serves: the built-in ones, and those of the custom resource definitions in its store.
+//! The served resources: built-in ones, and those of the CRDs in the store.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,7 +24,7 @@ pub(crate) struct Resource {
     pub(crate) gvk: GroupVersionKind,
     /// `deployments`
     pub(crate) plural: String,
-    /// `Deployment` in lower case, or what its definition says.
+    /// `Deployment` in lower case, or the CRD's singular.
     pub(crate) singular: String,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
@@ -32,43 +32,43 @@ pub(crate) struct Resource {
     pub(crate) verbs: Vec<String>,
     pub(crate) subresources: Vec<Subresource>,
     pub(crate) schema: Schema,
-    /// The kind and version that its objects are stored in. A version of a custom resource stands for all of them.
+    /// The kind and version of stored objects. Each version of a custom resource is its own.
     pub(crate) stored_as: GroupVersionKind,
-    /// The API version that its objects are written in now, such as `apps/v1`.
+    /// The API version in which objects are written now, such as `apps/v1`.
     pub(crate) storage_version: Arc<str>,
-    /// What its objects are kept under, in all versions: as [`qualified`](Self::qualified) in the group that stores them.
+    /// The key of its objects in the store, for all versions: [`qualified`](Self::qualified) in the group that stores them.
     pub(crate) storage: String,
-    /// As `kind` in lists.
+    /// The `kind` of lists.
     pub(crate) list_kind: String,
     storage_version_hash: String,
 }
 
-/// A subresource, as discovery shows it.
+/// A subresource in discovery.
 pub(crate) struct Subresource {
     pub(crate) name: String,
     pub(crate) gvk: GroupVersionKind,
     pub(crate) verbs: Vec<String>,
 }
 
-/// What a resource's objects look like.
+/// The schema of a resource.
 pub(crate) enum Schema {
     BuiltIn { document: &'static Document, of: Option<TypeRef> },
     Custom(Box<ServedVersion>),
 }
 
-/// A version of a custom resource, as it is served.
+/// A served version of a custom resource.
 pub(crate) struct ServedVersion {
     pub(crate) definition: Arc<custom::Definition>,
-    /// The definition as an object.
+    /// The CRD as an object.
     pub(crate) object: Arc<Value>,
     /// All versions, compiled for the merge core.
     pub(crate) resources: Arc<server::Resources>,
     pub(crate) name: String,
-    /// Whether an object may be stored otherwise than this version reads it: there are other versions, this one was another, or its
-    /// default of the status is filled in after a creation dropped the status.
+    /// Whether a stored object may differ from this version's: there are other versions, the schema changed, or the status
+    /// has a default, which a creation drops.
     pub(crate) may_differ_from_stored: bool,
     pub(crate) columns: Vec<CustomColumn>,
-    /// The fields that objects can be selected by, as JSON paths.
+    /// The JSON paths of selectable fields.
     pub(crate) selectable: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct GroupVersion {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) resources: Vec<Arc<Resource>>,
-    /// The OpenAPI document, of custom resources.
+    /// The OpenAPI document of custom resources.
     openapi: OnceLock<String>,
     hash: OnceLock<String>,
 }
@@ -115,7 +115,7 @@ impl GroupVersion {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Where it is served, such as `apis/apps/v1`.
+    /// Its path, such as `apis/apps/v1`.
     pub(crate) fn path(&self) -> String {
         let root = if self.group.is_empty() { "api" } else { "apis" };
         format!("{root}/{}", self.name())
@@ -129,7 +129,7 @@ impl GroupVersion {
         }
     }
 
-    /// What names the content of the OpenAPI document.
+    /// The hash of the OpenAPI document.
     pub(crate) fn openapi_hash(&self) -> &str {
         match Document::of(&self.path()) {
             Some(recorded) => recorded.hash(),
@@ -161,7 +161,7 @@ impl GroupVersion {
     }
 }
 
-/// The built-in group versions, made once for all servers of the process.
+/// The built-in group versions, shared by all servers of the process.
 static BUILT_IN: LazyLock<Vec<Arc<GroupVersion>>> =
     LazyLock::new(|| DISCOVERY.resources.iter().map(|(path, list)| Arc::new(built_in(path, list))).collect());
 
@@ -211,13 +211,13 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
     GroupVersion::new(group.to_owned(), version.to_owned(), resources.collect())
 }
 
-/// The deprecated versions of built-in kinds, with the warning that their clients get.
+/// Deprecated versions of built-in kinds, with their warnings.
 const DEPRECATED: [(&str, &str, &str, &str); 2] = [
     ("", "v1", "ComponentStatus", "v1 ComponentStatus is deprecated in v1.19+"),
     ("", "v1", "Endpoints", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
 ];
 
-/// Whether there is a built-in resource of a kind.
+/// Whether a built-in resource has this kind.
 pub(crate) fn is_built_in(group: &str, version: &str, kind: &str) -> bool {
     let of = |of: &&Arc<GroupVersion>| of.group == group && of.version == version;
     BUILT_IN.iter().filter(of).flat_map(|of| &of.resources).any(|resource| resource.gvk.kind == kind)
@@ -232,10 +232,10 @@ static BY_PREFERENCE: LazyLock<Vec<Arc<GroupVersion>>> = LazyLock::new(|| {
     [first, others].concat()
 });
 
-/// All that is served.
+/// All served resources.
 #[derive(Clone)]
 pub(crate) struct Registry {
-    /// By their path, such as `apis/apps/v1`.
+    /// By path, such as `apis/apps/v1`.
     versions: HashMap<String, Arc<GroupVersion>>,
     /// The groups of custom resources in the order of discovery, with their versions, the preferred one first.
     custom: Vec<(String, Vec<Arc<GroupVersion>>)>,
@@ -253,7 +253,7 @@ impl Registry {
         self.versions.get(path)
     }
 
-    /// Whether a path is below that of a built-in group.
+    /// Whether a path belongs to a built-in group.
     pub(crate) fn is_built_in(path: &str) -> bool {
         let mut parts = path.split('/').skip(1);
         match (parts.next(), parts.next(), parts.next()) {
@@ -263,21 +263,21 @@ impl Registry {
         }
     }
 
-    /// A resource of a group version.
+    /// The resource with this plural.
     pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let path =
             if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
         self.versions.get(&path)?.resource(plural)
     }
 
-    /// A resource by its kind.
+    /// The resource with this kind.
     pub(crate) fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
         let path =
             if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
         self.versions.get(&path)?.resources.iter().find(|resource| resource.gvk.kind == kind)
     }
 
-    /// All resources, each once: in the version that its group prefers, or the next one that has it, and in the group that
+    /// All resources, each once: in the preferred version of its group or the next one that has it, and in the group that
     /// stores it.
     pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let custom = self.custom.iter().flat_map(|(_, versions)| versions);
@@ -288,7 +288,7 @@ impl Registry {
         })
     }
 
-    /// The custom resources become these, by group.
+    /// Replaces the custom resources.
     pub(crate) fn set_custom(&mut self, custom: Vec<(String, Vec<Arc<GroupVersion>>)>) {
         for (_, versions) in &self.custom {
             for of in versions {
@@ -313,7 +313,7 @@ impl Registry {
 }
 
 impl Resource {
-    /// The definition of a custom resource, as an object.
+    /// The CRD of a custom resource, as an object.
     pub(crate) fn definition(&self) -> Option<&Arc<Value>> {
         match &self.schema {
             Schema::Custom(custom) => Some(&custom.object),
@@ -321,7 +321,7 @@ impl Resource {
         }
     }
 
-    /// A version of a custom resource, as a resource.
+    /// The resource of a custom resource's version.
     pub(crate) fn custom(served: ServedVersion) -> Self {
         let gvk =
             GroupVersionKind::new(&served.definition.group, &served.name, &served.definition.names.kind);
@@ -362,12 +362,12 @@ impl Resource {
         }
     }
 
-    /// `deployments.apps`, or `pods`: how messages and the store call it.
+    /// `deployments.apps`, or `pods`: the name in messages and the store.
     pub(crate) fn qualified(&self) -> String {
         qualified(&self.plural, &self.gvk.group)
     }
 
-    /// What a `Status` says about one of its objects.
+    /// The `details` of a `Status` about an object.
     pub(crate) fn details(&self, name: &str) -> Value {
         let mut details = json!({"kind": self.plural});
         for (key, value) in [("group", self.gvk.group.as_str()), ("name", name)] {
@@ -378,7 +378,7 @@ impl Resource {
         details
     }
 
-    /// The kind as the merge core knows it.
+    /// The resource in the merge core.
     pub(crate) fn merged(&self) -> Option<server::Resource<'_>> {
         match &self.schema {
             Schema::BuiltIn { document, .. } => document.resources()?.get(&self.gvk),
@@ -386,7 +386,7 @@ impl Resource {
         }
     }
 
-    /// Whether its objects are stored in another version, and converted on their way.
+    /// Whether its objects are stored in another version.
     pub(crate) fn is_converted(&self) -> bool {
         self.gvk != self.stored_as
     }
@@ -400,7 +400,7 @@ impl Resource {
         !self.is_custom() && self.gvk.group == group && self.gvk.kind == kind
     }
 
-    /// The warning that clients of a deprecated version get.
+    /// The warning to clients of a deprecated version.
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
@@ -421,7 +421,7 @@ impl Resource {
         self.verbs.iter().any(|own| own == verb)
     }
 
-    /// Its entry in an `APIResourceList`, and those of its subresources.
+    /// Its entries in an `APIResourceList`, with its subresources.
     pub(crate) fn listed(&self) -> Vec<Value> {
         let mut own = json!({
             "name": self.plural, "singularName": self.singular, "namespaced": self.namespaced,
@@ -451,7 +451,7 @@ impl Resource {
 
     /// Its entry in an `APIGroupDiscoveryList`.
     pub(crate) fn discovered(&self) -> Value {
-        // Built-in resources don't repeat where they are served.
+        // Built-in resources omit their own group and version.
         let kind = |gvk: &GroupVersionKind| {
             let is_here =
                 !self.is_custom() && (&gvk.group, &gvk.version) == (&self.gvk.group, &self.gvk.version);
@@ -482,12 +482,12 @@ impl Resource {
     }
 }
 
-/// What names the content of a document.
+/// The hash of a document's content.
 pub(crate) fn hash(content: &[u8]) -> String {
     Sha512::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02X}"))
 }
 
-/// What names the version that objects are stored in, as `endpoints/discovery/storageversionhash.go` makes it.
+/// The hash of the storage version, after `endpoints/discovery/storageversionhash.go`.
 fn storage_version_hash(kind: &str, storage_version: &str) -> String {
     let hash = Sha256::digest(format!("{storage_version}/{kind}"));
     STANDARD.encode(hash.get(..8).unwrap_or_default())

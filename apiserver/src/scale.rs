@@ -1,4 +1,4 @@
-//! The `scale` subresource: an object's replicas as an `autoscaling/v1` Scale. How it is written is the merge core's.
+//! The `scale` subresource: an object's replicas as an `autoscaling/v1` Scale. The merge core writes it.
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::{
     types::{Decoder, TYPES},
 };
 
-/// Where the objects of a custom resource keep their scale.
+/// The paths of a custom resource's scale.
 pub(crate) fn paths(resource: &Resource) -> Option<&ScalePaths> {
     match &resource.schema {
         Schema::Custom(custom) => custom.version()?.scale.as_ref(),
@@ -21,7 +21,7 @@ pub(crate) fn paths(resource: &Resource) -> Option<&ScalePaths> {
     }
 }
 
-/// The scale of an object, to be patched. It may lack `replicas`, which custom resources read as not set.
+/// The scale of an object, for a patch. It may lack `replicas`, which custom resources read as unset.
 pub(crate) fn to_patch(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
     let scale = of(resource, object);
     match (&resource.schema, scale) {
@@ -83,12 +83,11 @@ fn selector(resource: &Resource, object: Value<'_>) -> String {
     LabelSelector::from_object(Some(selector)).map(|selector| selector.to_string()).unwrap_or_default()
 }
 
-/// The kind of a scale.
 pub(crate) fn kind() -> GroupVersionKind {
     GroupVersionKind::new("autoscaling", "v1", "Scale")
 }
 
-/// The scale that a request brings.
+/// The scale in a request.
 pub(crate) fn read<'a>(
     server: &Server,
     arena: &'a Arena,

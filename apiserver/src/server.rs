@@ -1,4 +1,4 @@
-//! The server: what it keeps, and which part of it a request is for.
+//! The server: its state, and the dispatch of requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -21,10 +21,10 @@ use crate::{
     write,
 };
 
-/// The largest body that is read, as etcd limits what the real server takes.
+/// The largest body, as on the real server.
 pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
 
-/// A time of day, as the server reads it.
+/// The source of timestamps.
 pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
 
 pub(crate) struct Server {
@@ -35,18 +35,18 @@ pub(crate) struct Server {
     clock: Clock,
     audit: Option<Audit>,
     allocation: Mutex<()>,
-    /// What Services have.
+    /// The addresses and ports of Services.
     pub(crate) services: Mutex<Allocated>,
     definitions: Mutex<()>,
 }
 
-/// The objects or the object that a path names.
+/// The object or the collection in a request's path.
 #[derive(Clone)]
 pub(crate) struct RequestTarget {
     pub(crate) resource: Arc<Resource>,
-    /// Empty for all namespaces, and for what has none.
+    /// Empty for all namespaces, and for cluster-scoped resources.
     pub(crate) namespace: String,
-    /// Empty for all objects.
+    /// Empty for a collection.
     pub(crate) name: String,
     pub(crate) subresource: String,
 }
@@ -78,13 +78,13 @@ impl Server {
         }
     }
 
-    /// Begins with all that another server has.
+    /// Copies all objects and CRDs of another server.
     pub(crate) fn become_like(&self, other: &Self) {
         self.store.become_like(&other.store);
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = other.registry();
     }
 
-    /// Lets one writer at a time hand out what there is once.
+    /// Serializes the allocation of cluster IPs and node ports.
     pub(crate) fn allocates(&self) -> MutexGuard<'_, ()> {
         self.allocation.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,7 +97,7 @@ impl Server {
         self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Held by who changes what is served of the definitions in the store.
+    /// Serializes changes of the served custom resources.
     pub(crate) fn serves_definitions(&self) -> MutexGuard<'_, ()> {
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,7 +106,7 @@ impl Server {
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
     }
 
-    /// Responds to a request: at once, if it isn't a watch.
+    /// Responds to a request, without waiting.
     pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Response {
         let response = self.route(request).unwrap_or_else(|failure| Response::failure(&failure));
         let mut response = if response.code < 300 {
@@ -133,7 +133,7 @@ impl Server {
             return Ok(response);
         }
         let target = match self.target(&request.path) {
-            // Only the handlers of built-in resources respond with a status.
+            // Only the handlers of built-in resources respond with a `Status`.
             Err(_) if !Registry::is_built_in(&request.path) => {
                 return Ok(Response::plain(404, "404 page not found\n"));
             }
@@ -144,7 +144,7 @@ impl Server {
             Ok(if is_done { response.in_format(media(request, &target)?.format) } else { response })
         });
         let mut response = response.unwrap_or_else(|failure| Response::failure(&failure));
-        // There is nothing to say of a subresource that isn't there.
+        // A missing subresource has no warning.
         if target.subresource.is_empty() || target.resource.subresource(&target.subresource).is_some() {
             response.warnings.extend(target.resource.deprecation());
         }
@@ -252,7 +252,7 @@ impl Server {
         }
     }
 
-    /// What a path names.
+    /// The target in a path.
     fn target(&self, path: &str) -> Result<RequestTarget, Failure> {
         let path = path.strip_prefix('/').unwrap_or_default();
         let parts: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
@@ -263,7 +263,7 @@ impl Server {
         };
         let registry = self.registry();
         let (namespace, rest) = match rest {
-            // The namespace itself, and what is below it.
+            // The namespace itself, and its subresources.
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
             ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
             _ => ("", rest),
@@ -301,19 +301,19 @@ fn allowed(target: &RequestTarget, verb: &str) -> Result<(), Failure> {
     if target.resource.allows(verb) { Ok(()) } else { Err(Failure::method_not_allowed()) }
 }
 
-/// A part of a path without its escapes. What isn't UTF-8 stays.
+/// A segment of a path, unescaped. Bytes that aren't UTF-8 stay escaped.
 pub(crate) fn percent_decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }
-    // A plus sign is none of a space in a path.
+    // In a path, a plus sign isn't a space.
     let escaped = text.replace('+', "%2B");
     form_urlencoded::parse(format!("={escaped}").as_bytes())
         .next()
         .map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// Refuses what could be a part of a path.
+/// Refuses names that could be path segments.
 fn check_name(name: &str) -> Result<(), Failure> {
     let why = match name {
         "." => "may not be '.'",
@@ -325,7 +325,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
     Err(Failure::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
 }
 
-/// In which form a request wants its response.
+/// The form and format of a response.
 pub(crate) fn media(request: &Request, target: &RequestTarget) -> Result<Media, Failure> {
     let is_list = request.method == Method::GET && target.name.is_empty();
     if !target.resource.is_custom() {

@@ -1,5 +1,4 @@
-//! What the server hands out to Services: addresses in the cluster and ports of the nodes. After
-//! `pkg/registry/core/service/storage/alloc.go`.
+//! Allocation of cluster IPs and node ports. After `pkg/registry/core/service/storage/alloc.go`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,24 +15,24 @@ use crate::{
     store::{ChangeKind, Key, Range, Record, Store},
 };
 
-/// The first two bytes of all addresses.
+/// The first two bytes of all cluster IPs.
 const NETWORK: [u8; 2] = [10, 96];
 /// The address of the API server itself.
 const API_SERVER: &str = "10.96.0.1";
 const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 const ATTEMPTS: usize = 1000;
 
-/// What all Services have. The changes in the store keep it current, since each write of a Service asks for it.
+/// All allocated addresses and ports. Each write of a Service updates them from the changes in the store.
 #[derive(Default)]
 pub(crate) struct Allocated {
-    /// The version up to which changes were taken.
+    /// The store's version up to which changes are included.
     seen: u64,
     services: HashMap<Key, Own>,
     addresses: HashMap<String, Key>,
     ports: HashMap<i64, Key>,
 }
 
-/// What one Service has.
+/// The addresses and ports of one Service.
 #[derive(Default)]
 struct Own {
     addresses: Vec<String>,
@@ -85,13 +84,13 @@ impl Allocated {
     }
 }
 
-/// What a Service can't have: what others have, and what it was just given.
+/// Values that a Service can't get: those of others, and those that it just got.
 struct Taken<'t> {
     others: &'t Allocated,
     own: Key,
     addresses: HashSet<String>,
     ports: HashSet<i64>,
-    /// In a dry run nothing is chosen, but made up as the server does: the ports of this Service up to now.
+    /// In a dry run, ports are made up as the server does: the ports of this Service so far.
     dry_run: Option<Vec<i64>>,
 }
 
@@ -101,18 +100,18 @@ impl<'t> Taken<'t> {
         Self { others, own, addresses, ports: HashSet::new(), dry_run: dry_run.then(Vec::new) }
     }
 
-    /// Takes an address. Whether it was free.
+    /// Takes an address. Returns whether it was free.
     fn take_address(&mut self, address: &str) -> bool {
         let is_free = self.others.addresses.get(address).is_none_or(|key| *key == self.own);
         is_free && self.addresses.insert(address.to_owned())
     }
 
-    /// Takes a port. Whether it was free.
+    /// Takes a port. Returns whether it was free.
     fn take_port(&mut self, port: i64) -> bool {
         self.others.ports.get(&port).is_none_or(|key| *key == self.own) && self.ports.insert(port)
     }
 
-    /// Whether the Service has an address already, this one or another. Validation refuses a change of it.
+    /// Whether the Service has an address already. Validation refuses a change.
     fn has_address(&self, address: &str) -> bool {
         let addresses = &self.others.addresses;
         addresses.get(address).is_some_and(|key| *key == self.own)
@@ -149,7 +148,7 @@ fn number(value: Option<Value<'_>>) -> Option<i64> {
     }
 }
 
-/// A Service with what it wants and doesn't have yet.
+/// Allocates what a Service needs and lacks.
 pub(crate) fn allocated<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -196,7 +195,7 @@ pub(crate) fn allocated<'a>(
     Ok(service)
 }
 
-/// With an address of its own, and the family of it.
+/// With a cluster IP and its family.
 fn with_address<'a>(
     arena: &'a Arena,
     service: Value<'a>,
@@ -233,7 +232,7 @@ fn with_address<'a>(
         Some(list(address)),
     );
     let is_set = |service: Value<'_>, name| service.at(&["spec", name]).is_some();
-    // Who picks no pods and has no address may have any family.
+    // A headless Service without a selector may have any family.
     let is_free = address == "None" && !is_set(service, "selector");
     if !is_set(service, "ipFamilyPolicy") {
         let policy = if is_free { "RequireDualStack" } else { "SingleStack" };
@@ -248,7 +247,7 @@ fn with_address<'a>(
     Ok(Some(service))
 }
 
-/// With a port of the nodes for each port that lacks one.
+/// With a node port for each port.
 fn with_ports<'a>(
     arena: &'a Arena,
     service: Value<'a>,
@@ -260,7 +259,7 @@ fn with_ports<'a>(
     let has_own = service.at(&["metadata", "resourceVersion"]).is_some();
     let mut made: Vec<Value<'a>> = Vec::with_capacity(ports.len());
     for (position, port) in ports.iter().enumerate() {
-        // The same port by another protocol is reached at the same port of the nodes.
+        // The same port of another protocol shares the node port.
         let shared = made.iter().chain(ports).find(|other| other.get("port") == port.get("port"));
         let shared = shared.and_then(|other| number(other.get("nodePort")));
         let own = number(port.get("nodePort"));

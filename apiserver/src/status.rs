@@ -1,22 +1,21 @@
-//! The responses of the server when it refuses a request: `Status` objects with the server's own reasons and messages, after
-//! `k8s.io/apimachinery/pkg/api/errors`.
+//! Errors as `Status` objects, with the server's reasons and messages, after `k8s.io/apimachinery/pkg/api/errors`.
 
 use serde_json::{Value, json};
 
 use crate::{field::FieldError, registry::Resource};
 
-/// Why a request isn't carried out.
+/// The error of a refused request.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Failure {
     pub(crate) code: u16,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// What it is about, and the causes.
+    /// The object and the causes.
     pub(crate) details: Option<Box<Value>>,
-    /// In how many seconds to try again.
+    /// Seconds until a retry.
     pub(crate) retry_after: Option<u32>,
-    /// Where a list can go on.
+    /// The continue token of an expired list.
     pub(crate) continue_at: Option<String>,
 }
 
@@ -30,37 +29,37 @@ impl Failure {
         self
     }
 
-    /// There is no such object.
+    /// The object doesn't exist.
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
         let message = format!("{} {name:?} not found", resource.qualified());
         Self::new(404, "NotFound", message).with_details(resource.details(name))
     }
 
-    /// There is no such path.
+    /// The path doesn't exist.
     pub(crate) fn no_such_path() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
     }
 
-    /// An object of this name is there already.
+    /// An object with this name exists.
     pub(crate) fn already_exists(resource: &Resource, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", resource.qualified());
         Self::new(409, "AlreadyExists", message).with_details(resource.details(name))
     }
 
-    /// The object isn't as the request takes it for.
+    /// The object isn't in the expected state.
     pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", resource.qualified());
         Self::new(409, "Conflict", message).with_details(resource.details(name))
     }
 
-    /// The object was changed since it was read.
+    /// The object was modified since it was read.
     pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
 
-    /// Others own what an apply would change.
+    /// Other managers own fields that an apply would change.
     pub(crate) fn apply_conflict(message: String, causes: impl Iterator<Item = (String, String)>) -> Self {
         let cause =
             |(field, message)| json!({"reason": "FieldManagerConflict", "message": message, "field": field});
@@ -68,7 +67,7 @@ impl Failure {
         Self::new(409, "Conflict", message).with_details(json!({"causes": causes}))
     }
 
-    /// Fields have values that aren't allowed.
+    /// Fields are invalid.
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let mut texts: Vec<String> = Vec::new();
@@ -92,12 +91,12 @@ impl Failure {
         Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {all}")).with_details(details)
     }
 
-    /// The options of a request aren't allowed.
+    /// The options of a request are invalid.
     pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
         Self::invalid("meta.k8s.io", kind, "", errors)
     }
 
-    /// The request makes no sense.
+    /// The request is invalid.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
@@ -113,19 +112,19 @@ impl Failure {
         Self::new(403, "Forbidden", message).with_details(resource.details(name))
     }
 
-    /// The path has no such verb.
+    /// The path doesn't allow the method.
     pub(crate) fn method_not_allowed() -> Self {
         Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
             .with_details(json!({}))
     }
 
-    /// The resource has no such verb, in the words of a custom resource.
+    /// The resource doesn't have the verb, with the message of custom resources.
     pub(crate) fn unsupported_method(resource: &Resource, verb: &str) -> Self {
         let message = format!("{verb} is not supported on resources of kind {:?}", resource.qualified());
         Self::new(405, "MethodNotAllowed", message).with_details(resource.details(""))
     }
 
-    /// The body is in a format that isn't read here.
+    /// The body is in an unsupported format.
     pub(crate) fn unsupported_media_type(supported: &str) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {supported}"
@@ -133,24 +132,24 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// The body is larger than what is read.
+    /// The body is too large.
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
 
-    /// The client accepts no format that is written here.
+    /// The client accepts no supported format.
     pub(crate) fn not_acceptable(supported: &str) -> Self {
         let message = format!("only the following media types are accepted: {supported}");
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// As [`not_acceptable`](Self::not_acceptable), from who finds the handler of a request.
+    /// As [`not_acceptable`](Self::not_acceptable), from the router.
     pub(crate) fn no_representation(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
-    /// The version that is asked for isn't kept any more.
+    /// The requested version is no longer kept.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -161,7 +160,7 @@ impl Failure {
             .with_details(json!({"causes": [{"message": message.to_string()}]}))
     }
 
-    /// An error that upstream doesn't give a reason: it responds with 500 and the text alone.
+    /// An error without a reason: 500, and the text alone.
     pub(crate) fn without_reason(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
@@ -188,7 +187,7 @@ impl Failure {
     }
 }
 
-/// Success without an object to return: a deletion.
+/// The `Status` of a successful deletion.
 pub(crate) fn success(resource: &Resource, name: &str, uid: &str) -> Value {
     let mut details = resource.details(name);
     if !uid.is_empty() {

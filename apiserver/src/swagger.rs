@@ -1,21 +1,21 @@
-//! The schemas of all kinds and all paths as one document of OpenAPI version 2: kubectl checks lists by it, and explains kinds
-//! by it if it is asked to. Other readers get JSON, kubectl protobuf, after `openapiv2/OpenAPIv2.proto` of gnostic.
+//! OpenAPI v2: one document with the schemas of all kinds and all paths. kubectl validates lists with it, and can explain
+//! kinds by it. Clients get JSON, kubectl protobuf, after `openapiv2/OpenAPIv2.proto` of gnostic.
 
 mod protobuf;
 
 use serde_json::{Map, Value, json};
 
-/// What kubectl accepts.
+/// The media type that kubectl accepts.
 pub(crate) const ACCEPTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-/// The media type that it gets then: the other one is none.
+/// The media type of the response; the accepted one is malformed.
 pub(crate) const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 const OLD_REFERENCE: &str = "#/components/schemas/";
 const REFERENCE: &str = "#/definitions/";
 const KIND: &str = "x-kubernetes-group-version-kind";
 
-/// The document that says what these of version 3 say.
+/// Converts documents of version 3 to one of version 2.
 pub(crate) fn document<'d>(documents: impl Iterator<Item = &'d str>, version: &str) -> Value {
     let (mut paths, mut definitions) = (Map::new(), Map::new());
     for text in documents {
@@ -35,7 +35,7 @@ pub(crate) fn document<'d>(documents: impl Iterator<Item = &'d str>, version: &s
     })
 }
 
-/// Adds a schema. Each document says of the options that all groups have for which of its kinds they are.
+/// Adds a schema. Documents list different kinds for shared options.
 fn add(definitions: &mut Map<String, Value>, name: String, schema: Value) {
     let Some(known) = definitions.get_mut(&name) else {
         definitions.insert(name, schema);
@@ -54,9 +54,9 @@ pub(crate) fn in_protobuf(document: &Value) -> Vec<u8> {
     protobuf::document(document)
 }
 
-/// Makes the operations at a path those of version 2.
+/// Converts the operations of a path.
 fn downgrade_path(path: &str, operations: &mut Value) {
-    // Lists of groups, versions and resources say that they read what they write.
+    // Lists of groups, versions and resources have `consumes`.
     let is_list = path.starts_with("/api") && path.ends_with('/');
     for (method, part) in operations.as_object_mut().into_iter().flatten() {
         match method.as_str() {
@@ -69,7 +69,7 @@ fn downgrade_path(path: &str, operations: &mut Value) {
     }
 }
 
-/// In version 2, a parameter says its type itself.
+/// In version 2, a parameter has its type itself.
 fn downgrade_parameter(parameter: &mut Value) {
     let Some(members) = parameter.as_object_mut() else { return };
     if let Some(Value::Object(schema)) = members.remove("schema") {
@@ -77,7 +77,7 @@ fn downgrade_parameter(parameter: &mut Value) {
     }
 }
 
-/// In version 2, a body is a parameter, and an operation says for all its bodies what they may be.
+/// In version 2, a body is a parameter, and an operation lists the media types.
 fn downgrade_operation(operation: &mut Value) {
     let Some(members) = operation.as_object_mut() else { return };
     let mut parameters = match members.remove("parameters") {
@@ -112,7 +112,7 @@ fn downgrade_operation(operation: &mut Value) {
     }
 }
 
-/// The media types of a body, and its schema.
+/// The media types and the schema of a body.
 fn content(body: &Value) -> (Value, Value) {
     let content = body["content"].as_object();
     let media: Vec<_> = content.into_iter().flat_map(Map::keys).cloned().collect();
@@ -122,7 +122,7 @@ fn content(body: &Value) -> (Value, Value) {
     (media.into(), schema)
 }
 
-/// Makes a schema of version 3 one of version 2.
+/// Converts a schema.
 fn downgrade(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     if let Some(Value::Array(all)) = members.remove("allOf")
@@ -130,7 +130,7 @@ fn downgrade(schema: &mut Value) {
     {
         members.extend(only.clone());
     }
-    // What may be of several types is text to version 2, and what may be null can't be expressed at all.
+    // Version 2 has no `oneOf`, which becomes a string, and no `nullable`.
     if let Some(Value::Array(one)) = members.remove("oneOf")
         && one.iter().any(|one| one["type"] == "string")
     {

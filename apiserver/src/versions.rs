@@ -1,6 +1,6 @@
-//! Objects of a resource in the version that they are stored in, and in the one that a request is about.
+//! Conversion between the stored version and the version of a request.
 //!
-//! What reads the store decides for itself which of the two it is about: selectors, rows of tables and rules go by what is stored.
+//! Callers that read the store choose one: selectors, table rows and rules use the stored version.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ use crate::{
 };
 
 impl Resource {
-    /// A stored object, in the version that it is stored in. A custom resource is read by the schema of today, which may have
-    /// other fields and defaults than the one by which it was written.
+    /// A stored object in its stored version. A custom resource is read by the current schema, which may have other fields
+    /// and defaults than that of its write.
     pub(crate) fn value<'a>(&'a self, arena: &'a Arena, record: &Record) -> Result<Value<'a>, ValueError> {
         let object = self.raw(arena, record)?;
         Ok(match self.schema_of_today() {
@@ -28,8 +28,8 @@ impl Resource {
         })
     }
 
-    /// Refuses a stored object whose version its definition no longer has, as `conversion/converter.go` of
-    /// apiextensions-apiserver does.
+    /// Refuses a stored object whose version its CRD no longer has, as `conversion/converter.go` of
+    /// apiextensions-apiserver.
     pub(crate) fn check_convertible(&self, record: &Record) -> Result<(), Failure> {
         let Schema::Custom(custom) = &self.schema else { return Ok(()) };
         let stored_version = &*record.stored_version;
@@ -46,7 +46,7 @@ impl Resource {
         record.value(arena, &self.stored_as.api_version(), &self.stored_as.kind)
     }
 
-    /// The version of a custom resource that its objects may have been written otherwise than by.
+    /// The version of a custom resource whose objects may have been written by another schema.
     fn schema_of_today(&self) -> Option<&custom::CustomVersion> {
         match &self.schema {
             Schema::Custom(custom) if custom.may_differ_from_stored => custom.version(),
@@ -54,22 +54,22 @@ impl Resource {
         }
     }
 
-    /// Whether an object may be stored otherwise than it is shown.
+    /// Whether a stored object may differ from the shown one.
     pub(crate) fn may_differ_from_stored(&self) -> bool {
         self.is_converted() || self.schema_of_today().is_some()
     }
 
-    /// An object of this version as it is stored.
+    /// Converts an object of this version to the stored one.
     pub(crate) fn stored<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         if self.is_custom() { object } else { kinds::convert::to_stored(arena, &self.gvk, object) }
     }
 
-    /// A stored object in this version.
+    /// Converts a stored object to this version.
     pub(crate) fn shown<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         if self.is_custom() { object } else { kinds::convert::from_stored(arena, &self.gvk, object) }
     }
 
-    /// An object of any version of a built-in kind in another one.
+    /// Converts an object of any version of a built-in kind to another one.
     pub(crate) fn in_version<'a>(&self, arena: &'a Arena, object: Value<'a>, version: &str) -> Value<'a> {
         let gvk = |version: &str| {
             let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -80,7 +80,7 @@ impl Resource {
         kinds::convert::from_stored(arena, &gvk(version), stored)
     }
 
-    /// A record in this version, as a response shows it.
+    /// A record in this version, for a response.
     pub(crate) fn shown_record<'r>(&self, record: &'r Record) -> Result<Cow<'r, Record>, ValueError> {
         if !self.may_differ_from_stored() {
             return Ok(Cow::Borrowed(record));

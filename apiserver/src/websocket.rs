@@ -1,5 +1,5 @@
 //! Watches over a WebSocket, as browsers open them: each event is a message. After `HandleWS` of apiserver's
-//! `endpoints/handlers/watch.go`, and the server of golang.org/x/net/websocket, which wants to know where a client comes from.
+//! `endpoints/handlers/watch.go`, and the server of golang.org/x/net/websocket, which requires an origin.
 
 use std::task::{Context, Poll};
 
@@ -36,14 +36,14 @@ use crate::{
 
 const VERSION: &str = "13";
 
-/// A watch that goes on over a WebSocket.
+/// A watch over a WebSocket.
 pub(crate) type Watch = BoxFuture<'static, ()>;
 
-/// The server for the requests of one connection, which may become a WebSocket.
+/// The service of one connection, which may become a WebSocket.
 #[derive(Clone)]
 pub(crate) struct WebSockets {
     pub(crate) service: InProcess,
-    /// Takes the watch that a request has turned its connection into.
+    /// Receives the watch of the connection.
     pub(crate) opened: UnboundedSender<Watch>,
 }
 
@@ -66,7 +66,7 @@ impl tower::Service<Request<Incoming>> for WebSockets {
                 Some((connection, headers)) if response.extensions().get::<Streamed>().is_some() => {
                     let handshake = handshake(&headers);
                     if handshake.status() == StatusCode::SWITCHING_PROTOCOLS {
-                        // Who reads it is gone with the connection.
+                        // The receiver is gone with the connection.
                         let _ = opened.send(Box::pin(send(connection, response.into_body())));
                     }
                     Ok(handshake.map(Either::Right))
@@ -86,7 +86,7 @@ fn is_upgrade(headers: &HeaderMap) -> bool {
         && text(headers, &CONNECTION).to_ascii_lowercase().contains("upgrade")
 }
 
-/// Whether Go takes a text for the URL of a request.
+/// Whether Go parses a text as a request URL.
 fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !scheme.contains('/')
@@ -95,7 +95,7 @@ fn is_url(text: &str) -> bool {
     (text.starts_with('/') || has_scheme) && !text.contains(char::is_whitespace)
 }
 
-/// The response to a client that wants a WebSocket.
+/// The response to a WebSocket handshake.
 fn handshake(headers: &HeaderMap) -> Response<Full<Bytes>> {
     let refused = |status, why: &'static str| {
         let mut response = Response::new(Full::from(why));
@@ -145,7 +145,7 @@ async fn send(connection: OnUpgrade, mut events: Flow<Body>) {
                     return;
                 }
             }
-            // A client has nothing to say, but that it is there and that it goes.
+            // Clients only send pings and the end.
             received = socket.next() => if !matches!(received, Some(Ok(_))) { return },
         }
     }

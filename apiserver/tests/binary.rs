@@ -1,4 +1,4 @@
-//! The binary, from its start to its end.
+//! The binary, from start to end.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ fn binary(arguments: &[&str]) -> Command {
     command
 }
 
-/// A folder of a test's own.
+/// A folder for one test.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -126,7 +126,7 @@ fn it_says_what_is_wrong_and_what_to_do() -> Result<()> {
     Ok(())
 }
 
-/// The time of the processor that a process has used, in hundredths of a second.
+/// The CPU time of a process, in hundredths of a second.
 #[cfg(target_os = "linux")]
 fn processor_time(process: u32) -> Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;

@@ -1,4 +1,4 @@
-//! What a client of the server sees, through kube.
+//! The server through a kube client.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -406,7 +406,7 @@ async fn a_body_of_brackets_is_refused_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
-/// Sends a body of YAML for an object. Shows the code, the warnings, and the response.
+/// Sends an object in YAML. Returns the code, the warnings and the response.
 async fn send_yaml(server: &ApiServer, method: &str, uri: &str, yaml: &str) -> (u16, Vec<String>, Value) {
     let format = if method == "PATCH" { "application/apply-patch+yaml" } else { "application/yaml" };
     let request = http::Request::builder().method(method).uri(uri).header("content-type", format);
@@ -531,7 +531,7 @@ async fn an_apply_to_a_live_object_that_does_not_fit_its_schema_says_which_objec
     assert_eq!(apply().await, (500, format!("{step} {of} to smd typed: {why}")));
 }
 
-/// Writes something new into the status in each pass, and so starts the next one.
+/// Writes a new value into the status in each pass, which starts the next one.
 async fn run_loop(client: Client) {
     let passes = Arc::new(AtomicI32::new(0));
     let shops: Api<Shop> = Api::default_namespaced(client);

@@ -1,4 +1,4 @@
-//! What a real API server responded to writes, replayed: the same writes in the same order lead to the same objects and owners.
+//! Recorded writes to a real API server, replayed: the same writes in the same order lead to the same objects and owners.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ struct Sent {
     gvk: GroupVersionKind,
     subresource: String,
     live: Option<Value>,
-    /// What is applied; of other writes, what they make of the live object.
+    /// The intent of an apply; of other writes, the object after it.
     object: Value,
     manager: String,
     now: Timestamp,
@@ -77,7 +77,7 @@ fn comparable(object: &Value) -> Value {
     object
 }
 
-/// What a server chose for an object, in the recording and here.
+/// The values that a server chose for an object, in the recording and here.
 #[derive(Default)]
 struct Chosen(Vec<(String, String)>);
 
@@ -94,7 +94,7 @@ impl Chosen {
         Self(texts.chain(ports(recorded).zip(ports(here))).collect())
     }
 
-    /// What is recorded, as it is here.
+    /// A recorded value, with the values of this run.
     fn here(&self, recorded: &str) -> String {
         self.0.iter().fold(recorded.to_owned(), |text, (recorded, here)| text.replace(recorded, here))
     }
@@ -211,7 +211,7 @@ impl Replay {
             }
         };
         let code = if code == 201 { 200 } else { code };
-        // What comes after it is a comparison of Go's structs.
+        // The rest is a comparison of Go's structs.
         let message = |text: &str| text.split("\n@@").next().unwrap_or_default().to_owned();
         let (recorded, here) =
             (chosen.here(&server.message), response["message"].as_str().unwrap_or_default());

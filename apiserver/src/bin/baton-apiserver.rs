@@ -30,7 +30,7 @@ struct Cli {
     /// Objects to begin with, as YAML, after the definitions; may be given several times.
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
-    // The names are another one's to list.
+    // Another crate lists the names.
     #[arg(long, default_value = "none", value_name = "NAMES", value_parser = Actor::list, help = actors_help())]
     actors: Actors,
     /// The release of Kubernetes that writes are merged as in, such as 1.34.
@@ -48,7 +48,7 @@ fn actors_help() -> String {
     format!("Who else is there: `all`, `none`, or several of these with commas between them: {names}")
 }
 
-/// Several of them in one argument.
+/// Several actors in one argument.
 type Actors = Vec<Actor>;
 
 #[tokio::main]
@@ -71,7 +71,7 @@ async fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
         );
         return Err(message.into());
     }
-    // From here on, so that a signal while it starts isn't lost.
+    // Registered first, so that a signal during the start isn't lost.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let server = ApiServer::builder().release(cli.release).actors(cli.actors).start()?;
     for path in cli.crd.iter().chain(&cli.load) {
@@ -95,17 +95,17 @@ async fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A kubeconfig that is there as long as this.
+/// A kubeconfig file that is removed on drop.
 struct KubeconfigFile {
     path: PathBuf,
     text: String,
 }
 
-/// In every kubeconfig of this server, and hardly in any other.
+/// A text in every kubeconfig of this server, and unlikely in any other.
 const MARK: &str = "current-context: baton-apiserver";
 
 impl KubeconfigFile {
-    /// Writes it in one go, for its owner only. A file that another program wrote isn't overwritten.
+    /// Writes the file atomically, readable for its owner only. A file of another program isn't overwritten.
     fn write(path: &Path, text: String) -> Result<Self, String> {
         let name = path.file_name().ok_or_else(|| format!("{} is no name of a file", path.display()))?;
         match fs::read_to_string(path) {
@@ -134,7 +134,7 @@ impl KubeconfigFile {
 
 impl Drop for KubeconfigFile {
     fn drop(&mut self) {
-        // Another server may have written its own there since.
+        // Another server may have overwritten the file.
         if fs::read_to_string(&self.path).is_ok_and(|found| found == self.text) {
             let _ = fs::remove_file(&self.path);
         }

@@ -1,4 +1,4 @@
-//! How a definition goes: with all its objects, and once the last of them is gone. After `Delete` of apiextensions-apiserver's
+//! Deletion of a CRD: first all its objects, then the CRD itself. After `Delete` of apiextensions-apiserver's
 //! `registry/customresourcedefinition/etcd.go`, and `controller/finalizer`.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 const ATTEMPTS: usize = 100;
 
-/// A definition that a client deletes.
+/// Marks a CRD as deleted, with the finalizer and the condition `Terminating`.
 pub(crate) fn mark_deleted<'a>(server: &Server, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     let now = types::second_time(server.now());
     changed(arena, object, |json| {
@@ -36,7 +36,7 @@ pub(crate) fn mark_deleted<'a>(server: &Server, arena: &'a Arena, object: Value<
     })
 }
 
-/// Deletes the objects of a definition that is deleted, and the definition with the last of them.
+/// Deletes the objects of a terminating CRD, and the CRD after the last one.
 pub(crate) fn clean_up(server: &Server, name: &str) -> Result<(), Failure> {
     let registry = server.registry();
     let Some(definitions) = registry.resource(GROUP, "v1", "customresourcedefinitions") else {
@@ -60,7 +60,7 @@ pub(crate) fn clean_up(server: &Server, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One attempt: whether it changed the definition, and none where another write came first.
+/// One attempt: whether it changed the CRD, and none after a conflict.
 fn step(
     server: &Server,
     definitions: &Resource,
@@ -95,7 +95,7 @@ fn step(
     Ok(server.store.put(storage, key.clone(), Some(live), &changed).ok().map(|_| true))
 }
 
-/// What is served of the definition of this name: in the version that is stored, if that is.
+/// The served resource of a CRD, in its storage version if that is served.
 fn resource_of(server: &Server, name: &str) -> Option<Arc<Resource>> {
     let registry = server.registry();
     let resources = registry.custom().iter().flat_map(|(_, versions)| versions).flat_map(|of| &of.resources);
@@ -130,7 +130,7 @@ fn instances(server: &Server, resource: &Resource) -> Vec<Key> {
     listed.map(|snapshot| snapshot.objects.into_iter().map(|(key, _)| key).collect()).unwrap_or_default()
 }
 
-/// Refuses a new object whose definition is deleted.
+/// Refuses a new object while its CRD is being deleted.
 pub(crate) fn check_accepts_objects(target: &RequestTarget) -> Result<(), Failure> {
     if is_terminating(&target.resource) {
         let why = "create not allowed while custom resource definition is terminating";
@@ -139,7 +139,7 @@ pub(crate) fn check_accepts_objects(target: &RequestTarget) -> Result<(), Failur
     Ok(())
 }
 
-/// Whether the definition of a resource is deleted.
+/// Whether the CRD of a resource is being deleted.
 fn is_terminating(resource: &Resource) -> bool {
     match &resource.schema {
         Schema::Custom(custom) => crd::is_terminating(&custom.object),
@@ -147,7 +147,7 @@ fn is_terminating(resource: &Resource) -> bool {
     }
 }
 
-/// What follows when an object is gone: it may have been the last one that its definition waited for, or a definition.
+/// Follows the removal of an object: it may have been a CRD, or the last object of a terminating one.
 pub(crate) fn object_gone(server: &Server, resource: &Arc<Resource>) -> Result<(), Failure> {
     if resource.is(GROUP, KIND) {
         accept_freed_names(server, resource)?;

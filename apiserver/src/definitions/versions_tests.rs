@@ -10,7 +10,7 @@ const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinition
 const CRATES: &str = "/apis/example.com/v2/namespaces/default/crates";
 const LOST: &str = "request to convert CR from an invalid group/version: example.com/v1";
 
-/// The code and the body of the response to a request.
+/// The code and the body of a response.
 async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let request = Request::builder().method(method).uri(path).header("content-type", content_type);
@@ -20,7 +20,7 @@ async fn send(client: &Client, method: &str, path: &str, body: &Value) -> (u16, 
     (code, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-/// The versions of the definition, of which one is stored.
+/// The versions of a CRD, one of them stored.
 fn versions(names: &[&str], stored: &str) -> Value {
     let version = |name: &&str| {
         let schema =
@@ -30,7 +30,7 @@ fn versions(names: &[&str], stored: &str) -> Value {
     json!({"spec": {"versions": names.iter().map(version).collect::<Vec<_>>()}})
 }
 
-/// A server with an object in v1, after which v2 is stored.
+/// A server with an object stored in v1, and v2 as the storage version.
 async fn migrating() -> (ApiServer, Client) {
     let server = ApiServer::builder().start().unwrap();
     let client = server.client();
@@ -50,7 +50,7 @@ fn object(name: &str) -> Value {
     json!({"apiVersion": "example.com/v2", "kind": "Crate", "metadata": {"name": name}})
 }
 
-/// Removes v1 from the definition, as after a migration.
+/// Removes v1 from the CRD, as after a migration.
 async fn drop_v1(client: &Client) {
     let dropped = versions(&["v2"], "v2");
     let (code, refused) = send(client, "PATCH", DEFINITION, &dropped).await;

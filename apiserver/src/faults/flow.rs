@@ -1,4 +1,4 @@
-//! The body of a response, whose end can come before its time.
+//! The body of a response that may end early.
 
 use std::{
     pin::Pin,
@@ -12,14 +12,14 @@ use http_body_util::{Either, Full};
 
 use super::Cut;
 
-/// Flows as it comes from the server, or until its connection is cut.
+/// The server's body, until its connection is cut.
 pub struct Flow<B> {
     body: Either<Full<Bytes>, B>,
     cut: BoxFuture<'static, ()>,
 }
 
 impl<B> Flow<B> {
-    /// The body up to when this happens.
+    /// The body, until the future completes.
     pub(super) fn until(cut: BoxFuture<'static, ()>, body: Either<Full<Bytes>, B>) -> Self {
         Self { body, cut }
     }

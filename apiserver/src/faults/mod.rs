@@ -1,5 +1,5 @@
-//! What networks and servers do to single requests: the connection is cut before or after a write or in the middle of a watch, a
-//! response is late, or it is another one.
+//! Faults of networks and servers for single requests: a connection that is cut before or after a write or during a watch, a
+//! response that is late, or another response.
 //!
 //! Rules decide which request gets which fault. They are called once for each request, when all of it has come in:
 //!
@@ -60,15 +60,15 @@ pub use self::{
     rule::{Action, RequestInfo},
 };
 
-/// Between clients and a server: does to requests what its rules say, and remembers nothing but how many writes there were and the
-/// first one that a rule has cut.
+/// Applies rules to requests between clients and the server. It keeps only the count of writes and the first request that a
+/// rule has cut.
 pub struct Faults {
     rules: RwLock<Rules>,
-    /// How many writes have come in.
+    /// The count of writes.
     writes: AtomicUsize,
     /// The first request that was cut.
     cut: watch::Sender<Option<CutRequest>>,
-    /// Sent to when watches are to end.
+    /// Notified when all watches end.
     watches: watch::Sender<()>,
 }
 
@@ -82,12 +82,12 @@ pub struct CutRequest {
     pub response: Option<u16>,
 }
 
-/// The connection ends here, without a response.
+/// The connection was cut before a response.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is cut")]
 pub struct Cut;
 
-/// What is wrong with a body, or with the server.
+/// An error of a body or of the server.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Faults {
@@ -101,17 +101,17 @@ impl Faults {
         }
     }
 
-    /// From now on with other rules.
+    /// Replaces the rules.
     pub fn set(&self, rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Box::new(rules);
     }
 
-    /// How many writes have come in; see [`RequestInfo::write`].
+    /// The count of writes; see [`RequestInfo::write`].
     pub fn writes(&self) -> usize {
         self.writes.load(Ordering::Relaxed)
     }
 
-    /// Waits for the first request whose connection a rule cuts, until the cut is done.
+    /// Waits until a rule has cut the first request.
     pub async fn cut(&self) -> CutRequest {
         let mut cut = self.cut.subscribe();
         // The sender lives as long as this does.
@@ -121,15 +121,15 @@ impl Faults {
         }
     }
 
-    /// Ends the connections of all watches that are open now.
+    /// Cuts the connections of all open watches.
     pub fn cut_watches(&self) {
         self.watches.send_replace(());
     }
 
-    /// Passes one request to the server, unless a rule has other plans. An error is a connection that ends.
+    /// Passes a request to the server, or does what a rule says. An error ends the connection.
     ///
     /// # Errors
-    /// Where a rule cuts the connection, or the server gives no response.
+    /// When a rule cuts the connection, or the server fails to respond.
     pub async fn pass<B, F, E>(
         &self,
         mut request: Request<Bytes>,
@@ -146,7 +146,7 @@ impl Faults {
         let action = (self.rules.read().unwrap_or_else(PoisonError::into_inner))(&info);
         let (is_after, action) = action.unwrapped();
         if matches!(action, Action::Rewrite(_)) {
-            // What is compressed can't be changed.
+            // A compressed body can't be changed.
             request.headers_mut().remove(ACCEPT_ENCODING);
         }
         let serve = async move || serve(request).await.map_err(|_| Cut);
@@ -162,7 +162,7 @@ impl Faults {
         self.act(action, info, Some(code), async move || Ok(response)).await
     }
 
-    /// Does what a rule says to a request that the server still has to get, or to the response that it gave.
+    /// Applies an action before or after the server handles the request.
     async fn act<B, F>(
         &self,
         action: Action,
@@ -197,7 +197,7 @@ impl Faults {
         if info.is_watch() {
             let mut cut_now = self.watches.subscribe();
             let cut_now = async move {
-                // A server that is gone cuts nothing any more.
+                // A server that is gone cuts nothing.
                 if cut_now.changed().await.is_err() {
                     future::pending::<()>().await;
                 }
@@ -207,7 +207,7 @@ impl Faults {
         Ok(response.map(|body| Flow::until(cut_later, body)))
     }
 
-    /// Notes the first request that is cut.
+    /// Records the first request that is cut.
     fn note_cut(&self, request: RequestInfo, response: Option<u16>) -> Cut {
         self.cut.send_if_modified(|first| {
             let is_first = first.is_none();
@@ -225,7 +225,7 @@ impl fmt::Debug for Faults {
     }
 }
 
-/// Rules that meet the nth request which matches, from 1, with an action, and no other request.
+/// Rules with an action for the nth matching request, counted from 1, and none for others.
 ///
 /// ```
 /// use baton_apiserver::faults::{Action, nth};

@@ -1,4 +1,4 @@
-//! What can be done to a request, and what a rule decides by. Nothing here touches the network.
+//! Actions, and the requests that rules decide by. Nothing here does I/O.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::options::Query;
 
-/// Decides what happens to a request.
 pub(super) type Rules = Box<dyn Fn(&RequestInfo) -> Action + Send + Sync>;
 
 /// Changes the body of a response.
@@ -25,36 +24,36 @@ type Change = Box<dyn FnOnce(&mut Value) + Send>;
 pub enum Action {
     /// The server gets it, and the client gets the response.
     Forward,
-    /// The server gets it; if it succeeds, the client gets a response whose JSON was changed. The response is read whole
-    /// first, so this isn't for watches. A response that isn't JSON ends the connection.
+    /// The server gets it; the client gets a successful response with its JSON changed. The response is read whole first,
+    /// so this isn't for watches. A response that isn't JSON ends the connection.
     Rewrite(Change),
-    /// The server doesn't get it; this is the response.
+    /// The server doesn't get it; the client gets this response.
     Respond {
         /// The HTTP status code.
         code: u16,
         /// The body.
         body: Value,
-        /// In how many seconds the client may try again; not said if absent.
+        /// The seconds of `Retry-After`, if any.
         retry_after: Option<u32>,
     },
     /// The server doesn't get it, and the connection ends.
     Cut,
-    /// The server gets it, and the response flows until this time is over; then the connection ends. For watches.
+    /// The server gets it, and the connection ends after this time. For watches.
     CutLater(Duration),
     /// The server gets it this much later.
     Delay(Duration),
-    /// The server gets it once this is done, such as another client's write, or a restart.
+    /// The server gets it once this future completes, such as another client's write, or a restart.
     Behind(BoxFuture<'static, ()>),
-    /// The server doesn't get it, and the client waits until it times out.
+    /// The server doesn't get it, and the client waits for its own timeout.
     Hold,
-    /// The server gets it and has done all of it when this happens to the response: after a [`Cut`](Self::Cut) a write is
-    /// stored and the client doesn't know, after a [`Respond`](Self::Respond) it gets another response, after a
-    /// [`Delay`](Self::Delay) it gets it late. Not for watches, which have no end.
+    /// The server completes the request first: after a [`Cut`](Self::Cut) a write is stored and the client doesn't know;
+    /// with [`Respond`](Self::Respond) the client gets another response; with [`Delay`](Self::Delay) it gets the response
+    /// late. Not for watches, which don't complete.
     After(Box<Self>),
 }
 
 impl Action {
-    /// [`After`](Self::After) the server has done the request.
+    /// [`After`](Self::After) the server has completed the request.
     #[must_use]
     pub fn after(action: Self) -> Self {
         Self::After(Box::new(action))
@@ -69,34 +68,33 @@ impl Action {
         (is_after, self)
     }
 
-    /// [`Behind`](Self::Behind) this.
+    /// [`Behind`](Self::Behind) this future.
     pub fn behind(other: impl Future<Output = ()> + Send + 'static) -> Self {
         Self::Behind(Box::pin(other))
     }
 
-    /// [`Rewrite`](Self::Rewrite) by this.
+    /// [`Rewrite`](Self::Rewrite) by this function.
     pub fn rewrite(change: impl FnOnce(&mut Value) + Send + 'static) -> Self {
         Self::Rewrite(Box::new(change))
     }
 
-    /// [`Respond`](Self::Respond) with a failure as the API server reports it: status code, reason such as `Conflict`, and
-    /// a message for people.
+    /// [`Respond`](Self::Respond) with a `Status`: code, reason such as `Conflict`, and message.
     pub fn fail(code: u16, reason: &str, message: &str) -> Self {
         Self::Respond { code, body: status(code, reason, message), retry_after: None }
     }
 
-    /// [`Respond`](Self::Respond) as a server that has too much to do: 429, and in how many seconds to try again.
+    /// [`Respond`](Self::Respond) as an overloaded server: 429, with `Retry-After` in seconds.
     pub fn too_many_requests(retry_after: u32) -> Self {
         let body = status(429, "TooManyRequests", "the server has received too many requests");
         Self::Respond { code: 429, body, retry_after: Some(retry_after) }
     }
 
-    /// [`Respond`](Self::Respond) to a watch or list that asks for what has been compacted: 410.
+    /// [`Respond`](Self::Respond) to a watch or list of a compacted version: 410.
     pub fn gone() -> Self {
         Self::Respond { code: 410, body: expired(), retry_after: None }
     }
 
-    /// [`Respond`](Self::Respond) to a watch, which a server may do as well: the watch begins, and its one event is the error 410.
+    /// [`Respond`](Self::Respond) to a watch as servers also do: it starts, and its only event is the error 410.
     pub fn gone_event() -> Self {
         Self::Respond { code: 200, body: json!({"type": "ERROR", "object": expired()}), retry_after: None }
     }
@@ -106,7 +104,7 @@ fn expired() -> Value {
     status(410, "Expired", "too old resource version")
 }
 
-/// A failure as the API server reports it.
+/// A `Status` of a failure.
 fn status(code: u16, reason: &str, message: &str) -> Value {
     json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -114,11 +112,11 @@ fn status(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-/// The name of the client that sends a request, among the request's extensions.
+/// The name of the client, an extension of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientName(pub(crate) Arc<str>);
 
-/// What a rule knows of a request.
+/// A request, as rules see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestInfo {
@@ -126,17 +124,16 @@ pub struct RequestInfo {
     pub method: Method,
     /// The path, without the query.
     pub path: String,
-    /// If it could change something: its number among such requests, from 1. A client that tries again counts again; dry runs
-    /// don't count.
+    /// The number of the write among all writes, from 1; `None` for reads and dry runs. A retry counts again.
     pub write: Option<usize>,
-    /// The client that sent it: its name, if it has [one](crate::ApiServer::client_named), else its `User-Agent`, else nothing.
+    /// The client: its name, if it has [one](crate::ApiServer::client_named), otherwise its `User-Agent`, otherwise empty.
     pub client: String,
     query: Query,
     is_dry_run: bool,
 }
 
 impl RequestInfo {
-    /// All but its number.
+    /// All but the number of the write.
     pub(crate) fn of<B>(request: &Request<B>, body: &[u8]) -> Self {
         let method = request.method().clone();
         let query = Query::of(request.uri().query());
@@ -147,29 +144,28 @@ impl RequestInfo {
         Self { method, path: request.uri().path().to_owned(), write: None, client, query, is_dry_run }
     }
 
-    /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
+    /// The value of a query parameter, such as `fieldManager`, unescaped.
     pub fn query(&self, key: &str) -> Option<&str> {
         self.query.get(key)
     }
 
-    /// Whether the response goes on for as long as both sides like.
+    /// Whether it is a watch.
     pub fn is_watch(&self) -> bool {
         self.method == Method::GET && self.query.flag("watch").unwrap_or(false)
     }
 
     pub(super) fn is_write(&self) -> bool {
-        // A review is a read that is sent by POST.
+        // A review is a read, sent with POST.
         !self.method.is_safe() && !self.is_dry_run && !self.path.ends_with("/selfsubjectaccessreviews")
     }
 }
 
-/// Whether the options of a deletion, which are its body, say that it is only tried.
+/// Whether a deletion's options, in the body, ask for a dry run.
 fn tries(options: &[u8]) -> bool {
     let options: Value = serde_json::from_slice(options).unwrap_or_default();
     options["dryRun"].as_array().is_some_and(|stages| !stages.is_empty())
 }
 
-/// The response that a rule gives.
 pub(super) fn response<B>(
     code: u16,
     body: &Value,
@@ -184,7 +180,7 @@ pub(super) fn response<B>(
     response
 }
 
-/// The response with its JSON changed; one that reports no success as it is. `None` when it ends too early or isn't JSON.
+/// The successful response with its JSON changed; others as they are. `None` if it ends early or isn't JSON.
 pub(super) async fn rewritten<B: Body<Data = Bytes>>(
     response: Response<Either<Full<Bytes>, B>>,
     change: Change,

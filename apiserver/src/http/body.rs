@@ -1,4 +1,4 @@
-//! The body of a response: all at once, or what a watch delivers.
+//! The body of a response: whole, or a stream of watch events.
 
 use std::{
     convert::Infallible,
@@ -10,7 +10,6 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
-/// The body of a response.
 pub(crate) struct Body(Kind);
 
 enum Kind {
@@ -27,7 +26,7 @@ impl Body {
         Self(Kind::Stream(stream.boxed()))
     }
 
-    /// The body, if it is there as a whole.
+    /// The whole body; none for a stream.
     pub(crate) fn as_whole(&self) -> Option<&Bytes> {
         match &self.0 {
             Kind::Whole(bytes) => bytes.as_ref(),

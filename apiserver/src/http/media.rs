@@ -1,15 +1,15 @@
-//! In which form and format a client wants a response, after `endpoints/handlers/negotiation` of apiserver.
+//! Content negotiation, after `endpoints/handlers/negotiation` of apiserver.
 
 use crate::status::Failure;
 
-/// How a response is written.
+/// The encoding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
     Yaml,
 }
 
-/// What is made of objects before they are sent.
+/// The transformation of objects in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Object,
@@ -22,34 +22,34 @@ pub(crate) enum Form {
     Discovery,
 }
 
-/// What a client accepts first of what is here.
+/// The accepted media type that the server prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Media {
     pub(crate) format: Format,
     pub(crate) form: Form,
-    /// The version of the form, where it isn't an object's own.
+    /// The version of the form; empty for the object's own.
     pub(crate) version: &'static str,
 }
 
-/// Which endpoint a request is for: it decides which formats there are.
+/// The kind of endpoint, which decides the available formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// Objects of a resource.
     Objects,
     /// `/api` and `/apis`.
     Groups,
-    /// Anything else, and all failures.
+    /// Others, and all failures.
     Others,
 }
 
-/// As the real server says it, which writes protobuf as well.
+/// The formats in messages, as on the real server, which can write protobuf as well.
 pub(crate) const FORMATS: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 /// The formats of watches.
 pub(crate) const STREAMS: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-/// A part of an `Accept` header between two commas.
+/// A media range of an `Accept` header.
 struct Clause<'h> {
     media_type: &'h str,
     quality: f64,
@@ -59,7 +59,7 @@ struct Clause<'h> {
 impl Media {
     const JSON: Self = Self { format: Format::Json, form: Form::Object, version: "" };
 
-    /// Reads an `Accept` header.
+    /// Negotiates by an `Accept` header.
     pub(crate) fn accepted(header: &str, endpoint: Endpoint) -> Result<Self, Failure> {
         if header.is_empty() {
             return Ok(Self::JSON);
@@ -71,12 +71,12 @@ impl Media {
         found.ok_or_else(|| Failure::not_acceptable(&FORMATS.join(", ")))
     }
 
-    /// What a failure is written in.
+    /// The format of a failure.
     pub(crate) fn of_failure(header: &str) -> Format {
         Self::accepted(header, Endpoint::Others).map_or(Format::Json, |media| media.format)
     }
 
-    /// Refuses a client that accepts none of these as they stand: what the routes of built-in resources do before all else.
+    /// Refuses a client that accepts none of these formats, as the routes of built-in resources do first.
     pub(crate) fn check_routed(header: &str, formats: &[&str]) -> Result<(), Failure> {
         let mut types = header.split(',').map(|clause| clause.split(';').next().unwrap_or_default());
         let is_accepted =
@@ -102,7 +102,7 @@ impl<'h> Clause<'h> {
         Self { media_type, quality, parameters }
     }
 
-    /// What is more special comes first.
+    /// More specific ranges come first.
     fn rank(&self) -> usize {
         self.media_type.matches('*').count()
     }

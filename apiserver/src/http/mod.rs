@@ -1,4 +1,4 @@
-//! Requests and responses: what the server reads of the one and writes into the other.
+//! Requests and responses.
 
 mod body;
 mod media;
@@ -21,7 +21,7 @@ use crate::{options::Query, status::Failure};
 
 const WARNING: HeaderName = HeaderName::from_static("warning");
 
-/// A request whose body was read.
+/// A request with its whole body.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) path: String,
@@ -40,7 +40,7 @@ impl Request {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The media types that it accepts.
+    /// The `Accept` header.
     pub(crate) fn accept(&self) -> &str {
         self.header(ACCEPT)
     }
@@ -59,18 +59,18 @@ impl Request {
 #[derive(Clone, Copy)]
 pub(crate) struct Streamed;
 
-/// The response to a request, before it becomes one of HTTP.
+/// A response, before it is converted to one of the `http` crate.
 pub(crate) struct Response {
     pub(crate) code: u16,
     pub(crate) body: Body,
-    /// Empty where there is no body.
+    /// Empty without a body.
     pub(crate) content_type: &'static str,
     pub(crate) warnings: Vec<String>,
     pub(crate) headers: Vec<(HeaderName, String)>,
 }
 
 impl Response {
-    /// JSON that is text already.
+    /// A response of this JSON.
     pub(crate) fn text(code: u16, json: String) -> Self {
         Self {
             code,
@@ -101,7 +101,7 @@ impl Response {
         response
     }
 
-    /// As it is for a client that wants this format, where it is JSON.
+    /// Converts JSON to the client's format.
     pub(crate) fn in_format(self, format: Format) -> Self {
         if format == Format::Json || self.content_type != "application/json" {
             return self;

@@ -1,14 +1,13 @@
-//! Which warnings a response carries, and how much of them. After
-//! `k8s.io/apiserver/pkg/endpoints/filters/warning.go`.
+//! Deduplication and truncation of warnings. After `k8s.io/apiserver/pkg/endpoints/filters/warning.go`.
 
 use std::collections::HashSet;
 
-/// So many characters all warnings have together before they are cut.
+/// The limit of all warnings together, in characters.
 const ALL: usize = 4 * 1024;
-/// So many characters one has that is cut.
+/// The limit of one warning, if all are too long.
 const ONE: usize = 256;
 
-/// Each warning once, and cut where they are too long together.
+/// Drops duplicates, and truncates warnings that are too long together.
 pub(super) fn limited(mut warnings: Vec<String>) -> Vec<String> {
     let mut known = HashSet::new();
     warnings.retain(|warning| known.insert(warning.clone()));

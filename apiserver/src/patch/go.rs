@@ -1,4 +1,4 @@
-//! How Go prints JSON values and their types, which some messages show.
+//! JSON values and types as Go prints them in messages.
 
 use std::fmt::Write;
 
@@ -44,7 +44,7 @@ fn print(out: &mut String, value: &Value) {
     };
 }
 
-/// The Go type that a value is read into.
+/// The Go type of a decoded value.
 pub(super) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",

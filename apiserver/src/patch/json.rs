@@ -1,17 +1,17 @@
-//! JSON patch, after RFC 6902 and the library that the server uses: positions may count from the end, and a member that isn't
-//! there can be replaced.
+//! JSON patch, after RFC 6902 and the server's library: indexes may count from the end, and an absent member can be
+//! replaced.
 
 use serde_json::{Map, Value};
 
 use super::{PatchError, cannot_unmarshal};
 
-/// How many operations the server takes.
+/// The most operations.
 pub(super) const MAX_OPERATIONS: usize = 10_000;
 
-/// How much text the copies of a patch may add, as the server has it: each could double the object.
+/// The most text that the copies of a patch may add: each could double the object.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// The object with a JSON patch applied.
+/// Applies a JSON patch.
 pub(crate) fn json_patch(live: Value, patch: &Value) -> Result<Value, PatchError> {
     let operations = operations(patch)
         .map_err(|error| PatchError::BadRequest(format!("error decoding patch: {error}")))?;
@@ -26,7 +26,7 @@ pub(crate) fn json_patch(live: Value, patch: &Value) -> Result<Value, PatchError
     if is_too_deep(&document) { Err(PatchError::Unprocessable(TOO_DEEP.to_owned())) } else { Ok(document) }
 }
 
-/// Whether a value is so deep that writing it could exhaust the stack. Moves can nest what came in flat.
+/// Whether a value is so deep that writing it could exhaust the stack. Moves can nest flat input.
 fn is_too_deep(value: &Value) -> bool {
     let mut level = vec![value];
     for _ in 0..MAX_DEPTH {
@@ -45,7 +45,7 @@ fn is_too_deep(value: &Value) -> bool {
     true
 }
 
-/// What the server warns of, or refuses a strict request for: members of operations that it doesn't know.
+/// Unknown members of operations, which are warned of or refused.
 pub(crate) fn unknown_members(patch: &Value) -> Vec<String> {
     let operations = patch.as_array().into_iter().flatten().enumerate();
     let members = operations.flat_map(|(position, operation)| {
@@ -57,7 +57,7 @@ pub(crate) fn unknown_members(patch: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The operations of a patch; a null is one without members.
+/// The operations of a patch; a null has no members.
 fn operations(patch: &Value) -> Result<Vec<Option<&Map<String, Value>>>, String> {
     let items = match patch {
         Value::Null => return Ok(Vec::new()),
@@ -83,13 +83,13 @@ fn operations(patch: &Value) -> Result<Vec<Option<&Map<String, Value>>>, String>
     items.iter().map(operation).collect()
 }
 
-/// Deeper than what is stored, and far from the end of any stack.
+/// Deeper than stored objects, and far from the end of the stack.
 const MAX_DEPTH: usize = 128;
 const TOO_DEEP: &str = "lists and maps are nested too deep";
 
 struct Operation<'p>(Option<&'p Map<String, Value>>);
 
-/// What an operation says where something isn't there.
+/// The message for a missing value.
 const MISSING: &str = "missing value";
 const NO_PATH: &str = "operation missing path field: missing value";
 const NO_FROM: &str = "operation, missing from field: missing value";
@@ -99,12 +99,12 @@ impl<'p> Operation<'p> {
         self.0?.get(name)?.as_str()
     }
 
-    /// The value, which is null where there is none.
+    /// The value, or null.
     fn value(&self) -> Value {
         self.0.and_then(|members| members.get("value")).cloned().unwrap_or_default()
     }
 
-    /// Counts what it copies.
+    /// Applies the operation, and counts copied text.
     fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), String> {
         let path = self.text("path");
         match self.text("op").unwrap_or("unknown") {
@@ -246,7 +246,7 @@ fn find<'d>(document: &'d mut Value, path: &str) -> Option<(&'d mut Value, Strin
     Some((parent, unescaped(key)))
 }
 
-/// What is at a key; nothing for a member that isn't there.
+/// The value at a key; none for an absent member.
 fn get<'d>(parent: &'d mut Value, key: &str) -> Result<Option<&'d mut Value>, String> {
     match parent {
         Value::Object(members) => Ok(members.get_mut(key)),
@@ -290,7 +290,7 @@ fn remove(parent: &mut Value, key: &str) -> Result<Value, String> {
     }
 }
 
-/// A position before the end; a negative one counts back from the end.
+/// An index before the end; a negative one counts from the end.
 fn position(key: &str, end: usize) -> Result<usize, String> {
     let index = number(key)?;
     let magnitude = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);

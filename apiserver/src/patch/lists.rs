@@ -1,4 +1,4 @@
-//! Lists in a strategic merge patch: how two merge, and in which order their items come.
+//! Merges and orders lists in a strategic merge patch.
 
 use serde_json::{Map, Value};
 
@@ -7,16 +7,16 @@ use super::go::{go_printed, go_type};
 use super::schema::{PatchSchema, Shape};
 use super::strategic::{PATCH, merge_members, unknown_directive, wrong_type};
 
-/// A list that a patch merges into another.
+/// A list to merge.
 pub(super) struct List<'s> {
     pub(super) schema: &'s PatchSchema,
     pub(super) items: &'s Shape,
-    /// The member that identifies its items, where they are maps.
+    /// The merge key, for lists of maps.
     pub(super) key: Option<&'s str>,
 }
 
 impl List<'_> {
-    /// The list with the patch's items merged in.
+    /// Merges the patch's items into the list.
     pub(super) fn merge(&self, live: Vec<Value>, patch: &mut Vec<Value>) -> Result<Vec<Value>, PatchError> {
         if live.is_empty() && patch.is_empty() {
             return Ok(live);
@@ -48,7 +48,7 @@ impl List<'_> {
         self.ordered(merged, &plain, &live, true)
     }
 
-    /// The list after the items with a `$patch` have been followed, and the positions of the others.
+    /// Applies the items with a `$patch`. Returns the list, and the indexes of the other items.
     fn follow_directives(
         mut live: Vec<Value>,
         patch: &[Value],
@@ -81,7 +81,7 @@ impl List<'_> {
         Ok((live, plain))
     }
 
-    /// The items in the patch's order, and the others, in the order that they are in, between them.
+    /// The items in the patch's order; the others keep their order, between them.
     pub(super) fn ordered(
         &self,
         items: Vec<Value>,
@@ -130,7 +130,7 @@ impl List<'_> {
         }
     }
 
-    /// Refuses a patch whose items come in another order than its `$setElementOrder` says.
+    /// Refuses a patch whose items are in another order than its `$setElementOrder`.
     pub(super) fn check_order(&self, patch: &[Value], order: &[Value]) -> Result<(), PatchError> {
         if patch.is_empty() || order.is_empty() {
             return Ok(());
@@ -169,7 +169,7 @@ impl List<'_> {
     }
 }
 
-/// Whether the items are maps. All have to be of one type.
+/// Whether the items are maps. All must be of one type.
 pub(super) fn is_of_maps(lists: &[&Vec<Value>]) -> Result<bool, PatchError> {
     let mut items = lists.iter().copied().flatten();
     match items.next() {
@@ -201,7 +201,7 @@ fn no_key(map: &Map<String, Value>, key: &str) -> PatchError {
     PatchError::Internal(format!("map: {map} does not contain declared merge key: {key}"))
 }
 
-/// Sorts by position in another list. As upstream, an item that isn't there goes before all that come before it.
+/// Sorts by the index in another list. As upstream, an item without one comes before all that precede it.
 fn sorted(items: Vec<Value>, index: impl Fn(&Value) -> Option<usize>) -> Vec<Value> {
     let mut sorted: Vec<(Option<usize>, Value)> = Vec::with_capacity(items.len());
     for item in items {

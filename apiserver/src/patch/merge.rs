@@ -1,10 +1,10 @@
-//! JSON merge patch, after RFC 7386 and the library that the server uses, which also takes nulls out of maps in lists.
+//! JSON merge patch, after RFC 7386 and the server's library, which also drops nulls of maps in lists.
 
 use serde_json::{Map, Value};
 
 use super::{PatchError, cannot_unmarshal};
 
-/// The object with a merge patch applied.
+/// Applies a merge patch.
 pub(crate) fn merge_patch(live: Value, patch: &Value) -> Result<Value, PatchError> {
     match (live, patch) {
         (_, Value::Null) => Err(PatchError::BadRequest("Invalid JSON Patch".to_owned())),
@@ -27,7 +27,7 @@ fn merge_members(live: &mut Map<String, Value>, patch: &Map<String, Value>) {
                 live.remove(name);
             }
             (Some(Value::Object(live)), Value::Object(value)) => merge_members(live, value),
-            // Upstream leaves the nulls in a list that takes the place of a map.
+            // Upstream keeps the nulls of a list that replaces a map.
             (Some(Value::Object(_)), Value::Array(_)) => {
                 live.insert(name.clone(), value.clone());
             }
@@ -38,7 +38,7 @@ fn merge_members(live: &mut Map<String, Value>, patch: &Map<String, Value>) {
     }
 }
 
-/// The value without members that are null.
+/// Drops members that are null.
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

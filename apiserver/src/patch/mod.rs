@@ -1,5 +1,4 @@
-//! Patches that aren't server-side apply: JSON merge patch, JSON patch and strategic merge patch, with the server's responses to
-//! patches that can't be applied.
+//! JSON merge patch, JSON patch and strategic merge patch, with the server's errors.
 
 mod go;
 mod json;
@@ -18,22 +17,21 @@ pub(crate) use strategic::strategic;
 
 use serde_json::Value;
 
-/// Why a patch can't be applied. Shown as the message of the response's status.
+/// The error of a patch, with the message of its status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatchError {
-    /// It isn't a patch of this sort.
+    /// The body isn't a patch of this type.
     #[error("{0}")]
     BadRequest(String),
-    /// It has more operations than the server takes.
+    /// It has too many operations.
     #[error("Request entity too large: The allowed maximum operations in a JSON patch is {limit}, got {found}", limit = json::MAX_OPERATIONS)]
     TooManyOperations {
-        /// How many it has.
+        /// The count of operations.
         found: usize,
     },
-    /// It doesn't fit the object. What doesn't fit, the server keeps to itself; its status has empty details.
+    /// It doesn't fit the object. The server hides the reason; the status has empty details.
     #[error("the server rejected our request due to an error in our request")]
     Unprocessable(String),
-    /// The server fails at it.
     #[error("{0}")]
     Internal(String),
 }
@@ -60,7 +58,7 @@ impl PatchError {
     }
 }
 
-/// What Go's JSON parser says of a value of an unexpected type.
+/// The message of Go's JSON decoder for a value of a wrong type.
 fn cannot_unmarshal(value: &Value, into: &str) -> String {
     let found = match value {
         Value::Null => "null",

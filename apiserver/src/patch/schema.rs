@@ -1,4 +1,4 @@
-//! How the fields of built-in kinds merge in a strategic merge patch, from an OpenAPI v3 document.
+//! The merge strategies of built-in kinds' fields, from an OpenAPI v3 document.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ pub(crate) struct PatchSchema(BTreeMap<String, BTreeMap<String, Field>>);
 #[derive(Debug)]
 pub(super) struct Field {
     shape: Shape,
-    /// What a map or list in the patch does to the one that is there.
+    /// The patch strategy of the field.
     pub(super) strategy: Strategy,
-    /// The member that identifies the items of the list.
+    /// The merge key of the list.
     pub(super) merge_key: Option<String>,
 }
 
-/// What a patch does to a list or map that is there. Lists are replaced and maps merged where a field doesn't say.
+/// How a patch changes a list or map. By default lists are replaced and maps merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strategy {
     Default,
@@ -28,16 +28,15 @@ pub(super) enum Strategy {
     Replace,
 }
 
-/// What a value may be.
+/// The shape of a value.
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// A struct, with the name of its schema.
+    /// A struct, by the name of its schema.
     Struct(String),
-    /// A map whose values are of one shape, into which a patch can't look.
+    /// A map, whose values a patch can't merge.
     Map,
-    /// A list.
     List(Box<Shape>),
-    /// Anything else.
+    /// Others.
     Scalar,
 }
 
@@ -54,7 +53,7 @@ impl PatchSchema {
         Self(types.collect())
     }
 
-    /// The field of this name.
+    /// The field with this name.
     pub(super) fn field(&self, shape: &Shape, name: &str) -> Result<&Field, PatchError> {
         let kind = match shape {
             Shape::Struct(type_name) => {
@@ -79,7 +78,7 @@ impl Field {
     fn of(schema: &Value) -> Self {
         let text = |name| schema.get(name).and_then(Value::as_str);
         let strategies = text("x-kubernetes-patch-strategy").unwrap_or_default();
-        // `retainKeys` beside them is for those who make patches.
+        // `retainKeys` beside them is for clients that compute patches.
         let strategy = match strategies.split(',').find(|strategy| *strategy != "retainKeys") {
             Some("merge") => Strategy::Merge,
             Some("replace") => Strategy::Replace,
@@ -89,12 +88,12 @@ impl Field {
         Self { shape: Shape::of(schema), strategy, merge_key }
     }
 
-    /// What the field's value may be.
+    /// The shape of the field's value.
     pub(super) fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// What an item of the list may be.
+    /// The shape of the list's items.
     pub(super) fn items(&self) -> Result<&Shape, PatchError> {
         match &self.shape {
             Shape::List(items) => Ok(items),

@@ -1,5 +1,4 @@
-//! Strategic merge patch, after `k8s.io/apimachinery/pkg/util/strategicpatch`: a merge patch that merges lists by the keys of
-//! their items, and takes directives.
+//! Strategic merge patch, after `k8s.io/apimachinery/pkg/util/strategicpatch`: merges lists by keys, and has directives.
 
 use serde_json::{Map, Value};
 
@@ -13,10 +12,10 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const ELEMENT_ORDER: &str = "$setElementOrder";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 
-/// The object with a strategic merge patch applied. The type is the name of a schema, such as `io.k8s.api.core.v1.Pod`.
+/// Applies a strategic merge patch. The type is the name of a schema, such as `io.k8s.api.core.v1.Pod`.
 ///
-/// As upstream, it takes directives out of the patch as it follows them: the server shows the rest of the patch,
-/// [printed](go_printed), where the result isn't of the type.
+/// As upstream, directives are removed from the patch when they are applied: the server [prints](go_printed) the rest of
+/// the patch in the error of an invalid result.
 pub(crate) fn strategic(
     schema: &PatchSchema,
     type_name: &str,
@@ -117,7 +116,7 @@ fn merge_member(
     Ok(())
 }
 
-/// Takes what a `$retainKeys` doesn't list out of the map that is there.
+/// Drops the members that `$retainKeys` doesn't list.
 fn retain_keys(live: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<(), PatchError> {
     let Some(retained) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let wrong = || PatchError::BadRequest("invalid patch format of retainKeys".to_owned());
@@ -136,7 +135,7 @@ fn retain_keys(live: &mut Map<String, Value>, patch: &mut Map<String, Value>) ->
     Ok(())
 }
 
-/// Merges a list that there is a `$setElementOrder` for, and puts it into that order.
+/// Merges a list with a `$setElementOrder`, and sorts it.
 fn set_element_order(
     schema: &PatchSchema,
     shape: &Shape,
@@ -184,7 +183,7 @@ pub(super) fn unknown_directive(directive: &Value, map: &Map<String, Value>) -> 
     PatchError::Internal(format!("unknown patch type: {} in map: {map}", go_printed(directive)))
 }
 
-/// Takes members that are null out of what there is nothing to delete in.
+/// Drops null members where there is nothing to delete.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -196,7 +195,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// The value without the maps that have a directive. Absent where it is one of them.
+/// Drops maps with a directive; none if the value is one.
 fn without_directives(value: &Value) -> Option<Value> {
     Some(match value {
         Value::Object(members) if members.contains_key(PATCH) => return None,

@@ -1,4 +1,4 @@
-//! What patches make of an object, as the Go libraries do it: `cases.json` has their results for the same patches.
+//! Results of patches, compared with those of the Go libraries in `cases.json`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn cases() -> Value {
     serde_json::from_str(include_str!("cases.json")).unwrap()
 }
 
-/// Applies all patches of one sort, and returns which results differ from Go's.
+/// Applies all patches of a type, and returns the results that differ from Go's.
 fn check(sort: &str, apply: impl Fn(Value, &mut Value) -> Result<Value, PatchError>) {
     let cases = cases();
     for case in cases[sort].as_array().unwrap() {
@@ -123,7 +123,7 @@ fn a_json_patch_whose_moves_nest_too_deep_is_refused() {
     assert!(matches!(json_patch(json!({}), &json!(patch)), Err(PatchError::Unprocessable(_))));
 }
 
-/// The part of a document about pods that the cases need.
+/// The part of a document that the cases need.
 fn pods() -> PatchSchema {
     let reference =
         |name: &str| json!({"allOf": [{"$ref": format!("#/components/schemas/io.k8s.api.core.v1.{name}")}]});

@@ -1,4 +1,4 @@
-//! What the levels of Pod Security ask of a pod, check by check. After `k8s.io/pod-security-admission/policy`.
+//! The checks of Pod Security levels. After `k8s.io/pod-security-admission/policy`.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +7,23 @@ use serde_json::Value;
 use super::{Level, Standard};
 use crate::actors::object::{items, text};
 
-/// A pod, or the template of one.
+/// A pod or a pod template.
 #[derive(Clone, Copy)]
 pub(super) struct Pod<'v> {
     pub(super) metadata: &'v Value,
     pub(super) spec: &'v Value,
 }
 
-/// What a pod does that a level forbids.
+/// A violation of a level.
 pub(super) struct Violation {
     pub(super) reason: String,
     pub(super) detail: String,
 }
 
-/// A check of a pod by the rules of a minor version.
+/// A check by the rules of a minor version.
 type Check = fn(Pod<'_>, u32) -> Option<Violation>;
 
-/// The checks of the level `baseline`, in their order. From the minor version on, the level `restricted` has a stricter one.
+/// The checks of `baseline`, in order, with the minor version since which `restricted` has a stricter one.
 const BASELINE: [(Check, Option<u32>); 12] = [
     (app_armor_profile, None),
     (capabilities, Some(22)),
@@ -39,7 +39,7 @@ const BASELINE: [(Check, Option<u32>); 12] = [
     (windows_host_process, None),
 ];
 
-/// The checks that only the level `restricted` has, and since which minor version.
+/// The checks of `restricted` only, with the minor version since which they apply.
 const RESTRICTED: [(Check, u32); 7] = [
     (allow_privilege_escalation, 8),
     (capabilities_restricted, 22),
@@ -50,7 +50,7 @@ const RESTRICTED: [(Check, u32); 7] = [
     (seccomp_profile_restricted, 19),
 ];
 
-/// All that a pod does that a standard forbids.
+/// All violations of a standard.
 pub(super) fn violations(standard: Standard, pod: Pod<'_>) -> Vec<Violation> {
     let minor = standard.minor.unwrap_or(u32::MAX);
     let is_restricted = standard.level == Level::Restricted;
@@ -63,7 +63,7 @@ pub(super) fn violations(standard: Standard, pod: Pod<'_>) -> Vec<Violation> {
     checks.filter_map(|check| check(pod, minor)).collect()
 }
 
-/// The violation, if there is something to say of it.
+/// The violation, if there is a detail.
 fn violation(reason: &str, detail: String) -> Option<Violation> {
     (!detail.is_empty()).then(|| Violation { reason: reason.to_owned(), detail })
 }
@@ -77,7 +77,7 @@ fn plural<'t>(one: &'t str, many: &'t str, count: usize) -> &'t str {
     if count == 1 { one } else { many }
 }
 
-/// Who does something: the pod, its containers, or both.
+/// The offenders: the pod, its containers, or both.
 struct Doers<'v> {
     pod: bool,
     containers: Vec<&'v str>,
@@ -93,7 +93,7 @@ impl Doers<'_> {
         self.pod.then(|| "pod".to_owned()).into_iter().chain(containers).collect()
     }
 
-    /// The violation that these do something with the field of their security context.
+    /// The violation of a field of the security context.
     fn violation(&self, reason: &str, does: &str) -> Option<Violation> {
         if self.are_none() {
             None
@@ -114,7 +114,7 @@ impl<'v> Pod<'v> {
             .flat_map(move |field| items(self.spec, field))
     }
 
-    /// The containers that do something.
+    /// The containers that match.
     fn those(self, mut does: impl FnMut(&'v Value) -> bool) -> Vec<&'v str> {
         self.containers()
             .filter(|container| does(container))
@@ -122,7 +122,7 @@ impl<'v> Pod<'v> {
             .collect()
     }
 
-    /// Who has a security context with something.
+    /// The pod and containers whose security context matches.
     fn doers(self, mut does: impl FnMut(&'v Value) -> bool) -> Doers<'v> {
         let pod = does(&self.spec["securityContext"]);
         Doers { pod, containers: self.those(|container| does(&container["securityContext"])) }
@@ -132,7 +132,7 @@ impl<'v> Pod<'v> {
         self.spec["os"]["name"] == "windows"
     }
 
-    /// Whether its users are none of the node's, which relaxes some checks.
+    /// Whether it has a user namespace of its own, which relaxes some checks.
     fn has_own_users(self) -> bool {
         self.spec["hostUsers"] == false
     }
@@ -185,7 +185,7 @@ fn app_armor_profile(pod: Pod<'_>, _: u32) -> Option<Violation> {
     violation(reason, format!("{setters} must not set AppArmor profile type to {}", quoted(values)))
 }
 
-/// The containers that add a capability that isn't allowed, and those capabilities.
+/// The containers that add disallowed capabilities, and those capabilities.
 fn adding(pod: Pod<'_>, is_allowed: impl Fn(&str) -> bool) -> (Vec<&str>, BTreeSet<&str>) {
     let mut forbidden = BTreeSet::new();
     let bad = pod.those(|container| {
@@ -361,7 +361,7 @@ fn run_as_non_root(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         .map(or_pod)
 }
 
-/// The pod as a whole may do it, too.
+/// Also counts the pod itself.
 fn or_pod(mut violation: Violation) -> Violation {
     violation.detail.insert_str(0, "pod or ");
     violation

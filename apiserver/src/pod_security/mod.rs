@@ -1,7 +1,7 @@
-//! Pod Security: which pods the labels of a namespace allow. After `k8s.io/pod-security-admission`.
+//! Pod Security: admission of pods by the labels of their namespace. After `k8s.io/pod-security-admission`.
 //!
-//! A pod that isn't allowed is refused. For one that the namespace warns of, and for the template of such a pod, the writer gets a
-//! warning. The mode `audit` only annotates the audit log, which has no annotations here.
+//! `enforce` refuses a pod; `warn` warns of a pod or a template. `audit` would only annotate the audit log, which has no
+//! annotations here.
 
 mod checks;
 
@@ -26,7 +26,7 @@ enum Level {
     Restricted,
 }
 
-/// A level, as a minor version of Kubernetes has it.
+/// A level of a minor version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standard {
     level: Level,
@@ -48,7 +48,7 @@ impl fmt::Display for Standard {
     }
 }
 
-/// What a namespace refuses and warns of.
+/// The standards that a namespace enforces and warns by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Policy {
     enforce: Standard,
@@ -64,7 +64,7 @@ impl Policy {
         let minor = |mode: &str| {
             label(&format!("{mode}-version"))?.strip_prefix("v1.").and_then(|minor| minor.parse().ok())
         };
-        // Labels that can't be read forbid as much as there is, and warn of nothing.
+        // Invalid labels enforce the strictest level, and don't warn.
         let enforce = Standard {
             level: level("enforce").map_or(Level::Privileged, |level| level.unwrap_or(Level::Restricted)),
             minor: minor("enforce"),
@@ -90,7 +90,7 @@ fn level_named(name: &str) -> Option<Level> {
     }
 }
 
-/// Refuses a pod that its namespace doesn't allow. Returns the warnings of what it allows.
+/// Refuses a pod that its namespace doesn't allow. Returns the warnings.
 pub(crate) fn admit(
     server: &Server,
     target: &RequestTarget,
@@ -112,7 +112,7 @@ pub(crate) fn admit(
     }
     let key = Key { namespace: String::new(), name: target.namespace.clone() };
     let labelled = server.store.get("namespaces", &key);
-    // Nearly all namespaces have no such label.
+    // The fast path: nearly all namespaces lack the label.
     let labelled = labelled.filter(|record| record.text().contains("\"pod-security.kubernetes.io/"));
     let namespace: Option<Value> = labelled.and_then(|record| serde_json::from_str(record.text()).ok());
     let Some(policy) = namespace.as_ref().map(Policy::of) else { return Ok(Vec::new()) };
@@ -133,7 +133,7 @@ pub(crate) fn admit(
     Ok(warned.map(|of| format!("would violate PodSecurity \"{}\": {of}", policy.warn)).into_iter().collect())
 }
 
-/// Where a kind that makes pods has their template.
+/// The path of a workload's pod template.
 fn template_of(resource: &Resource) -> Option<&'static str> {
     match (resource.gvk.group.as_str(), resource.gvk.kind.as_str()) {
         ("", "PodTemplate") => Some("/template"),
@@ -149,14 +149,14 @@ fn pod(object: &Value) -> Pod<'_> {
     Pod { metadata: &object["metadata"], spec: &object["spec"] }
 }
 
-/// What a standard forbids of a pod, in full.
+/// The message about a pod's violations of a standard.
 fn forbidden(standard: Standard, object: &Value) -> Option<String> {
     let all = violations(standard, pod(object)).into_iter();
     let all: Vec<_> = all.map(|violation| format!("{} ({})", violation.reason, violation.detail)).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Whether a pod has other containers or images than before: nothing else of what is checked can change.
+/// Whether containers or images changed: no other checked field can.
 fn changes_images(new: &Value, old: &Value) -> bool {
     let images = |pod: &Value, field: &str| -> Vec<(String, String)> {
         let all = pod["spec"][field].as_array().into_iter().flatten();
@@ -167,7 +167,7 @@ fn changes_images(new: &Value, old: &Value) -> bool {
         .any(|field| images(new, field) != images(old, field))
 }
 
-/// The warnings for who makes a namespace stricter than its pods are.
+/// The warnings about existing pods of a namespace that becomes stricter.
 fn relabelled(server: &Server, new: &Value, old: &Value) -> Vec<String> {
     let (before, enforce) = (Policy::of(old).enforce, Policy::of(new).enforce);
     let is_laxer = enforce.minor == before.minor && enforce.level <= before.level;
@@ -177,7 +177,7 @@ fn relabelled(server: &Server, new: &Value, old: &Value) -> Vec<String> {
     let name = text(new, "/metadata/name");
     let range = Range { namespace: Some(name.to_owned()), ..Range::default() };
     let pods = server.store.list("pods", &range).map(|all| all.objects).unwrap_or_default();
-    // The first pod by its name, and how many there are, by what they violate.
+    // By violation: the name of the first pod, and the count of pods.
     let mut violating: BTreeMap<String, (String, usize)> = BTreeMap::new();
     for (key, record) in pods {
         let object: Value = serde_json::from_str(record.text()).unwrap_or_default();
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(shown(&baseline), ["baseline:v1.25", "baseline:v1.25"]);
         let with_warn = [baseline[0], baseline[1], ("warn", "restricted"), ("warn-version", "latest")];
         assert_eq!(shown(&with_warn), ["baseline:v1.25", "restricted:latest"]);
-        // What can't be read is refused, without a warning.
+        // Invalid labels enforce without a warning.
         assert_eq!(shown(&[("enforce", "strict")]), ["restricted:latest", "privileged:latest"]);
     }
 

@@ -1,4 +1,4 @@
-//! Objects in the form that a client wants: whole, their metadata, or as rows of a table.
+//! Objects in the requested form: whole, metadata only, or as a table.
 
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     table::{IncludeObject, Rows, TableOptions, TableRequest},
 };
 
-/// An object as the response to a request.
+/// A response with an object.
 pub(crate) fn rendered(
     server: &Server,
     request: &Request,
@@ -44,7 +44,7 @@ pub(crate) fn rendered(
     Ok(Response::text(code, text))
 }
 
-/// A scale as a row.
+/// The table of a scale.
 fn scale_table(
     server: &Server,
     request: &Request,
@@ -63,13 +63,13 @@ fn scale_table(
     Ok(table.of_object(scale, server.now()))
 }
 
-/// How much of each object the rows of a table have.
+/// The `includeObject` option of a table.
 fn included(request: &Request) -> Result<IncludeObject, Failure> {
     let include = IncludeObject::parse(request.query.get("includeObject").unwrap_or_default());
     include.map_err(Failure::bad_request)
 }
 
-/// Objects as a list.
+/// A response with a list.
 pub(crate) fn listed(
     server: &Server,
     request: &Request,
@@ -82,7 +82,7 @@ pub(crate) fn listed(
     Ok(Response::text(200, rendering.list(objects, metadata)?))
 }
 
-/// How the objects of one response are rendered.
+/// How the objects of a response are rendered.
 pub(super) struct Rendering {
     resource: Arc<Resource>,
     api_version: String,
@@ -100,19 +100,18 @@ impl Rendering {
         wanted: Media,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        // Only who wants a table has options for it.
+        // Only tables have options.
         let include = if wanted.form == Form::Table { included(request)? } else { IncludeObject::default() };
         let api_version = resource.gvk.api_version();
         let Media { form, version: form_version, .. } = wanted;
         Ok(Self { resource: resource.clone(), api_version, form, form_version, include, now })
     }
 
-    /// Whether objects can be shown one by one.
+    /// Whether it applies to watch events.
     pub(super) fn has_events(&self) -> bool {
         self.form != Form::MetadataList
     }
 
-    /// One object.
     pub(super) fn object(&self, record: &Record) -> Result<String, Failure> {
         match self.form {
             Form::Table => self.table(&[record], &Value::Null, true),
@@ -128,7 +127,7 @@ impl Rendering {
         }
     }
 
-    /// One object of many, as a watch delivers it: its table has columns only if it is the first.
+    /// The object of a watch event: its table has columns only in the first one.
     pub(super) fn event(&self, record: &Record, is_first: bool) -> Result<String, Failure> {
         match self.form {
             Form::Table => self.table(&[record], &Value::Null, is_first),
@@ -157,7 +156,7 @@ impl Rendering {
             }
             _ => {
                 let mut metadata = metadata;
-                // Lists of custom resources say it even where they don't go on.
+                // Lists of custom resources always have `continue`.
                 if self.resource.is_custom() && metadata.get("continue").is_none() {
                     metadata["continue"] = "".into();
                 }
@@ -179,7 +178,7 @@ impl Rendering {
             if position > 0 {
                 text.push(',');
             }
-            // The items of a list of a built-in kind don't say their kind.
+            // The items of a built-in list have no kind.
             if self.resource.is_custom() {
                 text.push_str(&record.json(api_version, &self.resource.gvk.kind));
             } else {
@@ -203,7 +202,7 @@ impl Rendering {
                 request.of_list(metadata, objects, self.now)
             }
         };
-        // Rows are made of what is stored, and so is the metadata beside them.
+        // Rows, and the metadata in them, are made of stored objects.
         if self.resource.is_converted() && self.include == IncludeObject::Object {
             for (row, record) in records.iter().enumerate() {
                 let record = self.resource.shown_record(record).map_err(Failure::internal)?;
@@ -244,7 +243,7 @@ fn no_list(type_name: &str) -> Failure {
     Failure::new(406, "NotAcceptable", format!("{why} ({type_name})"))
 }
 
-/// What Go calls the type of a resource's objects, or of something else about them, in memory.
+/// The Go type of a resource's objects, lists or tables.
 fn go_type(resource: &Resource, of: &str) -> String {
     if resource.is_custom() {
         return format!("*unstructured.Unstructured{of}");
@@ -256,7 +255,7 @@ fn go_type(resource: &Resource, of: &str) -> String {
     format!("*{package}.{}{of}", resource.gvk.kind)
 }
 
-/// What a bookmark is in the form of a watch.
+/// Bookmarks.
 impl Rendering {
     pub(super) fn bookmark(
         &self,

@@ -1,4 +1,4 @@
-//! The verbs that change nothing: get, list and watch.
+//! The verbs get, list and watch.
 
 mod form;
 mod token;
@@ -22,7 +22,7 @@ use crate::{
     store::{Key, Range, Record},
 };
 
-/// `GET` of an object or of a subresource.
+/// `GET` of an object or a subresource.
 pub(crate) fn one(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
     media(request, target)?;
     if let Some(version) = request.query.get("resourceVersion") {
@@ -34,7 +34,7 @@ pub(crate) fn one(server: &Server, request: &Request, target: &RequestTarget) ->
     rendered(server, request, target, &record, 200)
 }
 
-/// `GET` of a collection, as a list or a watch.
+/// `GET` of a collection: a list or a watch.
 pub(crate) fn collection(
     server: &Arc<Server>,
     request: &Request,
@@ -49,11 +49,11 @@ pub(crate) fn collection(
     listed(server, request, target, &selected.objects, selected.metadata())
 }
 
-/// The objects that a list shows.
+/// The objects of a list.
 pub(crate) struct Selected {
     pub(crate) objects: Vec<(Key, Arc<Record>)>,
     version: u64,
-    /// Where the list goes on, if it does, and with how many.
+    /// The continue token, and the count of remaining items.
     token: Option<String>,
     remaining: Option<usize>,
 }
@@ -72,7 +72,7 @@ impl Selected {
     }
 }
 
-/// What picks objects out of a collection.
+/// The selectors of a request.
 pub(crate) struct Selection {
     resource: Arc<Resource>,
     labels: LabelSelector,
@@ -136,12 +136,12 @@ pub(crate) fn selected(
         range.at = token.version;
         range.from = Some(token.from(target.resource.namespaced, &target.namespace));
     }
-    // Who is content with what the server has in its cache gets all of it.
+    // A list from the cache ignores the limit.
     let limit = options.limit.filter(|_| !is_from_cache);
     if selection.is_everything() {
         range.limit = limit;
     }
-    // Without a selector, a page needs no cache that is filled. What is deleted together is read in pages, too.
+    // A page without a selector doesn't need the cache. `deletecollection` reads pages, too.
     let is_paged = options.limit.is_some() || request.method == Method::DELETE;
     let needs_cache = range.at.is_none() && !(is_paged && selection.is_everything());
     if needs_cache {
@@ -153,13 +153,13 @@ pub(crate) fn selected(
     if !needs_cache {
         snapshot.objects.iter().try_for_each(|(_, record)| target.resource.check_convertible(record))?;
     }
-    // One object that is asked for by its name is read alone.
+    // A single object by name is read alone.
     let is_one_place = !target.resource.namespaced || !target.namespace.is_empty();
     let only = selection.fields.only_name().filter(|_| is_one_place && options.continue_at.is_empty());
     let mut rest = snapshot.objects.into_iter().filter(|(key, _)| only.is_none_or(|name| key.name == name));
     let picked = rest.by_ref().filter(|(_, record)| selection.picks(record));
     let objects: Vec<_> = picked.take(limit.unwrap_or(usize::MAX)).collect();
-    // What is left may hold nothing that is selected: that is for the next list to find out.
+    // Whether the remaining objects match is left to the next page.
     let is_cut = snapshot.remaining > 0 || rest.next().is_some();
     let token = objects
         .last()
@@ -169,7 +169,7 @@ pub(crate) fn selected(
     Ok(Selected { objects, version, token, remaining })
 }
 
-/// The version that a list is to show, where that isn't the latest.
+/// The version of a list; none for the latest.
 fn version_to_list(server: &Server, options: &ListOptions) -> Result<Option<u64>, Failure> {
     let wanted = options::resource_version(&options.resource_version)
         .map_err(|error| Failure::bad_request(format!("invalid resource version: {error}")))?;
@@ -177,18 +177,17 @@ fn version_to_list(server: &Server, options: &ListOptions) -> Result<Option<u64>
     Ok((wanted > 0 && options.is_exact()).then_some(wanted))
 }
 
-/// The version that a read of one object or a watch names; 0 for none.
+/// The version of a get or a watch; 0 for none.
 fn version_of(text: &str) -> Result<u64, Failure> {
     options::resource_version(text).map_err(|error| Failure::without_reason(error.to_string()))
 }
 
-/// Refuses what the real server reads from its cache, which it fills with all objects of the resource: with none, if one of them
-/// can't be converted.
+/// Refuses a read from the cache, which the real server can't fill if an object can't be converted.
 pub(crate) fn check_cached(server: &Server, resource: &Resource) -> Result<(), Failure> {
     if !resource.is_custom() || !resource.may_differ_from_stored() {
         return Ok(());
     }
-    // Only a list at an older version can fail.
+    // Only lists at an older version can fail.
     let all = server.store.list(&resource.storage, &Range::default()).map(|all| all.objects);
     let all = all.unwrap_or_default();
     let Some(failure) = all.iter().find_map(|(_, record)| resource.check_convertible(record).err()) else {
@@ -198,7 +197,7 @@ pub(crate) fn check_cached(server: &Server, resource: &Resource) -> Result<(), F
     Err(Failure { retry_after: Some(1), ..Failure::new(429, "TooManyRequests", message) })
 }
 
-/// Refuses a version that isn't there yet.
+/// Refuses a future version.
 fn check_not_newer(server: &Server, wanted: u64) -> Result<(), Failure> {
     let current = server.store.version();
     if wanted <= current {

@@ -1,4 +1,4 @@
-//! Where a list goes on: the token that a client gives back, as `apiserver/pkg/storage/continue.go` writes it.
+//! Continue tokens, in the format of `apiserver/pkg/storage/continue.go`.
 
 use base64::{
     DecodeError, Engine as _, alphabet,
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{objects, status::Failure, store::Key};
 
-/// As Go reads it: with any last bits.
+/// As Go reads it: trailing bits are ignored.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// The version of a list, and where it goes on.
+/// The version and the start key of the next page.
 pub(super) struct Token {
     /// None for the latest.
     pub(super) version: Option<u64>,
@@ -29,12 +29,12 @@ struct Written {
 }
 
 impl Token {
-    /// A list at a version that goes on after a key.
+    /// The page after a key, at a version.
     pub(super) fn next(version: u64, key: &Key, namespace: &str) -> Self {
         Self { version: Some(version), start: format!("{}\0", path(key, namespace)) }
     }
 
-    /// A list at the latest version that goes on from a key.
+    /// The page from a key on, at the latest version.
     pub(super) fn at_latest(key: &Key, namespace: &str) -> Self {
         Self { version: None, start: path(key, namespace) }
     }
@@ -76,7 +76,7 @@ impl Token {
         Ok(Self { version: u64::try_from(rv).ok(), start: path.to_owned() })
     }
 
-    /// The key from which on the list goes on.
+    /// The start key.
     pub(super) fn from(&self, namespaced: bool, namespace_of_list: &str) -> Key {
         match self.start.split_once('/') {
             Some((namespace, name)) if namespaced && namespace_of_list.is_empty() => {
@@ -87,7 +87,7 @@ impl Token {
     }
 }
 
-/// A key in the list of a namespace, or of all.
+/// A key, relative to the list's namespace.
 fn path(key: &Key, namespace_of_list: &str) -> String {
     if namespace_of_list.is_empty() && !key.namespace.is_empty() {
         format!("{}/{}", key.namespace, key.name)

@@ -1,4 +1,4 @@
-//! Watches: what becomes of the selected objects, from a version on.
+//! Watches.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -17,16 +17,16 @@ use crate::{
     store::{Change, ChangeKind, Range, Record},
 };
 
-/// How often a watch that wants bookmarks gets one.
+/// The interval of bookmarks.
 const BOOKMARKS: Duration = Duration::from_mins(1);
-/// How long a watch lasts without a timeout: a real server's is between this and twice this.
+/// The duration of a watch without a timeout: a real server's is between this and twice this.
 const LASTS: Duration = Duration::from_mins(30);
-/// The longest time that it lasts: the clock can't represent times that are too far away.
+/// The longest duration: the clock can't represent times that are too far away.
 const LASTS_AT_MOST: Duration = Duration::from_hours(24 * 365);
-/// How long before its end it gets the last bookmark.
+/// The time of the last bookmark before the end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// A watch as the response to a request.
+/// A response with a watch.
 pub(super) fn watch(
     server: &Arc<Server>,
     request: &Request,
@@ -76,12 +76,12 @@ pub(super) fn watch(
 struct Watch {
     server: Arc<Server>,
     target: RequestTarget,
-    /// That of a custom resource, as an object.
+    /// The CRD of a custom resource.
     definition: Option<Arc<Value>>,
     selection: Selection,
     rendering: Rendering,
     changes: Receiver<u64>,
-    /// The version up to which everything is in the queue or was sent.
+    /// The version up to which changes are queued or sent.
     seen: u64,
     wants_bookmarks: bool,
     next_bookmark: Instant,
@@ -101,7 +101,7 @@ impl Watch {
             if self.is_over {
                 return None;
             }
-            // Marked as seen before looking, so that nothing is missed in between.
+            // Marked as seen before the read, so that no change is missed.
             self.changes.mark_unchanged();
             self.take_changes();
             self.is_over |= self.is_outdated();
@@ -120,11 +120,11 @@ impl Watch {
         }
     }
 
-    /// All that is there, as if it had just been made.
+    /// Queues the initial events.
     fn begin(&mut self) {
         let namespace = (!self.target.namespace.is_empty()).then(|| self.target.namespace.clone());
         let range = Range { namespace, ..Range::default() };
-        // Only a list at an older version can fail.
+        // Only lists at an older version can fail.
         let Ok(snapshot) = self.server.store.list(&self.target.resource.storage, &range) else { return };
         for (_, record) in &snapshot.objects {
             if self.selection.picks(record) {
@@ -137,8 +137,8 @@ impl Watch {
         }
     }
 
-    /// Whether the definition of what it watches isn't what it was: then the storage that it reads from is replaced, as in
-    /// `tearDown` of `apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, but for that server's wait of a second.
+    /// Whether the CRD changed, which replaces the storage, as in `tearDown` of
+    /// `apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, without its wait of a second.
     fn is_outdated(&mut self) -> bool {
         let Some(known) = self.definition.as_ref() else { return false };
         let GroupVersionKind { group, version, .. } = &self.target.resource.gvk;
@@ -174,7 +174,7 @@ impl Watch {
         self.is_over = true;
     }
 
-    /// A change as this watch sees it: what begins to be selected is added, what stops being so deleted.
+    /// Queues a change: an object that starts to match is ADDED, one that stops to match is DELETED.
     fn take(&mut self, change: &Change) {
         if !self.target.namespace.is_empty() && change.key.namespace != self.target.namespace {
             return;
@@ -186,7 +186,7 @@ impl Watch {
             (false, true) => self.push("ADDED", &change.record),
             (true, true) => self.push("MODIFIED", &change.record),
             (true, false) => {
-                // The last state that was selected, at the version at which it no longer is.
+                // The last matching state, at the version of this change.
                 if let Some(previous) = &change.previous {
                     let last = previous.at_version(change.version);
                     self.push("DELETED", &last);
@@ -215,7 +215,7 @@ impl Watch {
     }
 }
 
-/// When a watch that ends then gets its next bookmark.
+/// The time of the next bookmark.
 fn next_bookmark(ends: Instant) -> Instant {
     let now = Instant::now();
     let last = ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);

@@ -1,4 +1,4 @@
-//! Field selectors, after `k8s.io/apimachinery/pkg/fields`, and the fields that each kind can be selected by.
+//! Field selectors, after `k8s.io/apimachinery/pkg/fields`, and the selectable fields of each kind.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use baton_merge::value::Value;
 
 use super::{SelectorError, quoted};
 
-/// Picks objects by the values of some of their fields.
+/// A field selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector(Vec<Term>);
 
@@ -18,29 +18,29 @@ struct Term {
     is_equal: bool,
 }
 
-/// Which fields the objects of a kind can be selected by.
+/// The selectable fields of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SelectableFields<'s> {
-    /// Those of a built-in kind, in version v1.
+    /// Those of a built-in kind in v1.
     BuiltIn { group: &'s str, kind: &'s str },
-    /// Name, namespace, and what the version's `selectableFields` list as JSON paths, such as `.spec.color`.
+    /// Name, namespace, and the version's `selectableFields`, JSON paths such as `.spec.color`.
     Custom { is_namespaced: bool, json_paths: &'s [String] },
 }
 
-/// Where the value of a selectable field stands in an object.
+/// The value of a selectable field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Field {
-    /// At this path, or empty.
+    /// The value at this path, or empty.
     At(&'static [&'static str]),
-    /// As [`At`](Self::At), with what it is where it is left out.
+    /// As [`At`](Self::At), with a default.
     Or(&'static [&'static str], &'static str),
-    /// At the first of two paths, or at the second where that is empty.
+    /// The value at the first path or, if it is empty, at the second.
     Either(&'static [&'static str], &'static [&'static str]),
     /// The first of a pod's addresses.
     PodIp,
-    /// Nowhere: always empty.
+    /// Always empty.
     Nowhere,
-    /// At the path that the label is.
+    /// The value at the path that is the label.
     Custom,
 }
 
@@ -49,7 +49,7 @@ type Labels = &'static [(&'static str, Field)];
 const NAME: (&str, Field) = ("metadata.name", Field::At(&["metadata", "name"]));
 const NAMESPACE: (&str, Field) = ("metadata.namespace", Field::At(&["metadata", "namespace"]));
 
-/// The kinds that have more than name and namespace, or less.
+/// The kinds with other fields than name and namespace.
 const BUILT_IN: &[(&str, &str, Labels)] = &[
     ("", "Event", EVENT),
     ("", "Namespace", &[NAME, ("status.phase", Field::At(&["status", "phase"]))]),
@@ -100,7 +100,7 @@ const POD: Labels = &[
     ("spec.hostNetwork", Field::Or(&["spec", "hostNetwork"], "false")),
     ("status.phase", Field::At(&["status", "phase"])),
     ("status.podIP", Field::PodIp),
-    // May be asked for, but the server never fills it in.
+    // Selectable, but the server never sets it.
     ("status.podIPs", Field::Nowhere),
     ("status.nominatedNodeName", Field::At(&["status", "nominatedNodeName"])),
 ];
@@ -121,7 +121,7 @@ const EVENT: Labels = &[
     ("type", Field::At(&["type"])),
 ];
 
-/// Of events that are stored as those of the core group.
+/// Events of `events.k8s.io`, which are stored in the core group.
 const NEW_EVENT: Labels = &[
     NAME,
     NAMESPACE,
@@ -138,8 +138,8 @@ const NEW_EVENT: Labels = &[
 ];
 
 impl FieldSelector {
-    /// Reads a selector as it stands in a query, `metadata.name=web,status.phase!=Running`, with `\` before a `,`, `=` or
-    /// `\` of a value.
+    /// Parses a selector of a query, `metadata.name=web,status.phase!=Running`, with `\` before a `,`, `=` or `\` of a
+    /// value.
     pub(crate) fn parse(selector: &str, selectable: SelectableFields<'_>) -> Result<Self, SelectorError> {
         let mut parsed = Vec::new();
         for term in split_terms(selector).into_iter().filter(|term| !term.is_empty()) {
@@ -157,18 +157,18 @@ impl FieldSelector {
         Ok(Self(terms.collect::<Result<_, _>>()?))
     }
 
-    /// Whether it picks this object, which has to be in the version that it is stored in.
+    /// Whether it matches this object, in its stored version.
     pub(crate) fn matches(&self, object: Value<'_>) -> bool {
         self.0.iter().all(|term| (term.field.value(&term.label, object) == term.value) == term.is_equal)
     }
 
-    /// The only name that it picks, where it asks for one.
+    /// The only name that it can match, if it requires one.
     pub(crate) fn only_name(&self) -> Option<&str> {
         let name = self.0.iter().find(|term| term.is_equal && term.label == NAME.0);
         name.map(|term| term.value.as_str())
     }
 
-    /// Whether it picks everything.
+    /// Whether it matches everything.
     pub(crate) fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
@@ -236,7 +236,7 @@ impl Field {
     }
 }
 
-/// A scalar as Go prints it; empty where there is none.
+/// A scalar as Go prints it; empty if absent.
 fn text(value: Option<Value<'_>>) -> Cow<'_, str> {
     match value {
         None | Some(Value::Null) => Cow::Borrowed(""),
@@ -245,7 +245,7 @@ fn text(value: Option<Value<'_>>) -> Cow<'_, str> {
     }
 }
 
-/// The value that a selector requires a field to have, if it can be a part of a path.
+/// The value that a selector requires of a field, if it is valid in a path.
 pub(crate) fn exact(selector: &str, field: &str) -> Option<String> {
     let mut terms = split_terms(selector).into_iter().filter_map(split_term);
     let (_, _, value) = terms.find(|(label, is_equal, _)| *is_equal && *label == field)?;
@@ -253,7 +253,7 @@ pub(crate) fn exact(selector: &str, field: &str) -> Option<String> {
     (!["", ".", ".."].contains(&&*value) && !value.contains(['/', '%'])).then(|| value.into_owned())
 }
 
-/// Splits at the commas that no `\` stands before. The API server reads the terms in the order of their texts.
+/// Splits at unescaped commas. The API server sorts the terms.
 fn split_terms(selector: &str) -> Vec<&str> {
     let mut is_escaped = false;
     let is_end = |c| {
@@ -266,7 +266,7 @@ fn split_terms(selector: &str) -> Vec<&str> {
     terms
 }
 
-/// The label, whether it has to be equal, and the value as it is written.
+/// The label, whether it must be equal, and the escaped value.
 fn split_term(term: &str) -> Option<(&str, bool, &str)> {
     let at = term.char_indices().map(|(at, _)| at).find(|at| {
         let rest = term.get(*at..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is wrong with the key or the value of a label, after `k8s.io/apimachinery/pkg/api/validate/content`.
+//! Validation of label keys and values, after `k8s.io/apimachinery/pkg/api/validate/content`.
 
 /// The longest value of a label, and the longest name in its key.
 const MAX_NAME: usize = 63;
@@ -15,7 +15,7 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
                          must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation \
                          is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/// What is wrong with the key of a label; nothing where it is a valid one.
+/// The errors of a label key.
 pub(crate) fn label_key_errors(key: &str) -> Vec<String> {
     let (prefix, name) = match key.split_once('/') {
         None => (None, key),
@@ -39,7 +39,7 @@ pub(crate) fn label_key_errors(key: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with the value of a label; nothing where it is a valid one.
+/// The errors of a label value.
 pub(crate) fn label_value_errors(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > MAX_NAME {
@@ -71,7 +71,7 @@ fn is_name(name: &str) -> bool {
     is_framed(name, |byte| byte.is_ascii_alphanumeric(), is_inside)
 }
 
-/// Whether the first and the last byte are of one sort and all between them of another. Never for an empty text.
+/// Whether the first and the last byte are of one class and those between of another. False for an empty text.
 fn is_framed(text: &str, is_end: impl Fn(u8) -> bool, is_inside: impl Fn(u8) -> bool) -> bool {
     match text.as_bytes() {
         [] => false,

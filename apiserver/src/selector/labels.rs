@@ -8,14 +8,14 @@ use super::lexer::{Lexer, Token};
 use super::{SelectorError, label_key_errors, label_value_errors, quoted};
 use crate::field::{FieldError, FieldPath};
 
-/// Picks objects by their labels.
+/// A label selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
-    /// What all has to hold, sorted by key. Absent for the selector that isn't there, which picks nothing.
+    /// The requirements, sorted by key. None for the selector that matches nothing.
     requirements: Option<Vec<Requirement>>,
 }
 
-/// What has to hold of one label.
+/// A requirement of one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
     key: String,
@@ -23,7 +23,6 @@ pub(crate) struct Requirement {
     values: Vec<String>,
 }
 
-/// How a label is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Exists,
@@ -38,7 +37,7 @@ pub(crate) enum Operator {
 }
 
 impl LabelSelector {
-    /// Reads a selector as it stands in a query: `a=b,c!=d,e in (x,y),!f,g`.
+    /// Parses a selector of a query: `a=b,c!=d,e in (x,y),!f,g`.
     pub(crate) fn parse(selector: &str) -> Result<Self, SelectorError> {
         let mut lexer = Lexer::new(selector);
         let mut requirements = Vec::new();
@@ -65,7 +64,7 @@ impl LabelSelector {
         Ok(Self::of(requirements))
     }
 
-    /// The selector that an object's `LabelSelector` stands for: nothing where there is none, everything where it is empty.
+    /// The selector of a `LabelSelector`: nothing if absent, everything if empty.
     pub(crate) fn from_object(selector: Option<Value<'_>>) -> Result<Self, SelectorError> {
         let Some(selector) = selector.filter(|selector| !selector.is_null()) else {
             return Ok(Self { requirements: None });
@@ -102,7 +101,7 @@ impl LabelSelector {
         Self { requirements: Some(requirements) }
     }
 
-    /// Whether it picks an object with these labels.
+    /// Whether it matches these labels.
     pub(crate) fn matches(&self, labels: Option<Map<'_>>) -> bool {
         let labels = labels.unwrap_or_default();
         let Some(requirements) = &self.requirements else { return false };
@@ -111,7 +110,7 @@ impl LabelSelector {
         })
     }
 
-    /// Whether it picks everything.
+    /// Whether it matches everything.
     pub(crate) fn is_everything(&self) -> bool {
         self.requirements.as_ref().is_some_and(Vec::is_empty)
     }
@@ -172,7 +171,7 @@ impl Requirement {
 }
 
 impl Operator {
-    /// Why there can't be so many values.
+    /// The error for a wrong count of values.
     fn wrong_count(self, count: usize) -> Option<&'static str> {
         match self {
             Self::In | Self::NotIn => {
@@ -191,7 +190,7 @@ impl Operator {
     }
 }
 
-/// As a query string says it, with sorted values.
+/// As in a query, with sorted values.
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, requirement) in self.requirements.iter().flatten().enumerate() {
@@ -224,7 +223,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// Labels, or a selector that is a plain map, as tables show them.
+/// Labels, or a selector that is a plain map, as tables print them.
 pub(crate) fn format_labels(labels: Option<Map<'_>>) -> String {
     let pairs: Vec<_> = labels
         .unwrap_or_default()
@@ -271,7 +270,7 @@ fn parse_requirement(lexer: &mut Lexer<'_>) -> Result<Requirement, SelectorError
     Requirement::new(key, operator, values)
 }
 
-/// The one value of a comparison, which may be empty.
+/// The value of a comparison, possibly empty.
 fn parse_exact_value<'t>(lexer: &mut Lexer<'t>) -> Result<&'t str, SelectorError> {
     if matches!(lexer.peek(), Token::End | Token::Symbol(",")) {
         return Ok("");
@@ -282,7 +281,7 @@ fn parse_exact_value<'t>(lexer: &mut Lexer<'t>) -> Result<&'t str, SelectorError
     }
 }
 
-/// The values in parentheses, sorted, each once. Nothing between two commas is the empty value.
+/// The values in parentheses, sorted and without duplicates. Nothing between two commas is the empty value.
 fn parse_values(lexer: &mut Lexer<'_>) -> Result<Vec<String>, SelectorError> {
     match lexer.take() {
         Token::Symbol("(") => {}
@@ -294,7 +293,7 @@ fn parse_values(lexer: &mut Lexer<'_>) -> Result<Vec<String>, SelectorError> {
     }
     let mut values = Vec::new();
     loop {
-        // What a value may be missing before: the end, or the next comma.
+        // An empty value is before a comma or the end.
         let value = match lexer.peek() {
             Token::Word(value) => {
                 lexer.take();

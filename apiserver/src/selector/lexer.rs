@@ -1,18 +1,17 @@
-//! The words of a label selector in a query string.
+//! Tokens of a label selector in a query.
 
-/// A word of a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     /// One of `( ) , ! = == != < >`.
     Symbol(&'t str),
-    /// A key, a value, or one of the operators `in` and `notin`, which are values too where a value is expected.
+    /// A key, a value, or one of the operators `in` and `notin`, which are values where a value is expected.
     Word(&'t str),
-    /// There is no more.
+    /// The end of the text.
     End,
 }
 
 impl<'t> Token<'t> {
-    /// The text that it was read from; empty at the end.
+    /// The text of the token; empty at the end.
     pub(super) fn text(self) -> &'t str {
         match self {
             Self::Symbol(text) | Self::Word(text) => text,
@@ -21,7 +20,7 @@ impl<'t> Token<'t> {
     }
 }
 
-/// The words of a selector, which can be looked at before they are taken.
+/// The tokens of a selector, with lookahead.
 pub(super) struct Lexer<'t>(&'t str);
 
 impl<'t> Lexer<'t> {
@@ -29,12 +28,12 @@ impl<'t> Lexer<'t> {
         Self(selector)
     }
 
-    /// The next word, which stays.
+    /// The next token, without taking it.
     pub(super) fn peek(&self) -> Token<'t> {
         self.split().0
     }
 
-    /// Takes the next word.
+    /// Takes the next token.
     pub(super) fn take(&mut self) -> Token<'t> {
         let (token, rest) = self.split();
         self.0 = rest;
@@ -43,7 +42,7 @@ impl<'t> Lexer<'t> {
 
     fn split(&self) -> (Token<'t>, &'t str) {
         let text = self.0.trim_start_matches(is_space);
-        // Upstream a NUL is like the end of the text, except right after a word, where it is skipped.
+        // Upstream a NUL ends the text, except right after a word, where it is skipped.
         if text.is_empty() || text.starts_with('\0') {
             return (Token::End, text);
         }

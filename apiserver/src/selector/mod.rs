@@ -1,4 +1,4 @@
-//! What picks objects out of a list: label selectors, as query strings and as objects, and field selectors.
+//! Label selectors, in queries and objects, and field selectors.
 
 pub(crate) mod fields;
 mod key;
@@ -11,7 +11,7 @@ pub(crate) use fields::{FieldSelector, SelectableFields};
 pub(crate) use key::{label_key_errors, label_value_errors};
 pub(crate) use labels::{LabelSelector, format_labels};
 
-/// Why a selector can't be read, as the message with which the server refuses the request.
+/// The error of an invalid selector, with the server's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct SelectorError(pub(crate) String);

@@ -1,4 +1,4 @@
-//! Which selectors are read, how, and what they pick.
+//! Parsing and matching of selectors.
 
 use baton_merge::Arena;
 use baton_merge::value::Value;

@@ -1,4 +1,4 @@
-//! The latest changes of a resource.
+//! Recent changes of a resource.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -7,7 +7,7 @@ use std::{
 
 use super::{Key, Record};
 
-/// What became of an object.
+/// The type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
     Added,
@@ -21,16 +21,16 @@ pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) kind: ChangeKind,
     pub(crate) key: Key,
-    /// The object after it; how it was before, where it is deleted.
+    /// The object after the change or, if it is deleted, before.
     pub(crate) record: Arc<Record>,
-    /// The object before it.
+    /// The object before the change.
     pub(crate) previous: Option<Arc<Record>>,
 }
 
-/// What is asked for isn't kept any more.
+/// The requested version is no longer kept.
 #[derive(Debug)]
 pub(crate) struct TooOld {
-    /// The oldest version that can be asked for.
+    /// The oldest version that is available.
     pub(crate) oldest: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct TooOld {
 #[derive(Clone, Default)]
 pub(super) struct History {
     changes: VecDeque<Change>,
-    /// The version after which all changes are here.
+    /// The version after which all changes are kept.
     complete_after: u64,
 }
 
@@ -65,7 +65,7 @@ impl History {
         Ok(self.changes.range(from..).cloned().collect())
     }
 
-    /// The objects as they were at a version.
+    /// The objects at an older version.
     pub(super) fn undo(
         &self,
         objects: &BTreeMap<Key, Arc<Record>>,

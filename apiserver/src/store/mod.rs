@@ -1,6 +1,6 @@
-//! Where objects are kept: in their latest state, with a history of changes for watches and for lists at an older version.
+//! The store: the latest state of all objects, with a history of changes for watches and for lists at an older version.
 //!
-//! Knows nothing of kinds. A write is compared with what it was computed from and put in place in one step, as etcd does it.
+//! It knows nothing of kinds. A write compares and swaps in one step, as in etcd.
 
 mod history;
 mod record;
@@ -20,7 +20,7 @@ pub(crate) use self::{
     record::{Draft, Owners, Record},
 };
 
-/// The name of an object among those of its resource. Objects without a namespace have an empty one.
+/// The key of an object within its resource. The namespace of a cluster-scoped object is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) namespace: String,
@@ -45,7 +45,7 @@ impl PartialOrd for Key {
 
 pub(crate) struct Store {
     state: RwLock<State>,
-    /// The version of the latest change, for who waits for the next.
+    /// The version of the latest change, which tasks can wait for.
     version: watch::Sender<u64>,
     history_length: usize,
 }
@@ -64,32 +64,32 @@ struct Collection {
     changed: u64,
 }
 
-/// A write that was computed from what isn't there any more.
+/// The write was computed from an outdated object.
 #[derive(Debug)]
 pub(crate) struct Outdated;
 
-/// Objects as they were at a version.
+/// Objects at a version.
 pub(crate) struct Snapshot {
     pub(crate) version: u64,
     pub(crate) objects: Vec<(Key, Arc<Record>)>,
-    /// How many there are after these, where there was a limit.
+    /// The count of objects after these, with a limit.
     pub(crate) remaining: usize,
 }
 
-/// Which part of a collection is read.
+/// The part of a collection to read.
 #[derive(Clone, Default)]
 pub(crate) struct Range {
-    /// Only in this namespace.
+    /// Only this namespace.
     pub(crate) namespace: Option<String>,
-    /// Only from this one on.
+    /// From this key on.
     pub(crate) from: Option<Key>,
     pub(crate) limit: Option<usize>,
-    /// As they were at this version.
+    /// At this version.
     pub(crate) at: Option<u64>,
 }
 
 impl Store {
-    /// An empty store that keeps the last changes of each resource, so many.
+    /// An empty store that keeps this many changes of each resource.
     pub(crate) fn new(history_length: usize) -> Self {
         Self {
             state: RwLock::new(State { version: 1, collections: HashMap::new() }),
@@ -98,14 +98,14 @@ impl Store {
         }
     }
 
-    /// Has from now on what another store has.
+    /// Copies another store.
     pub(crate) fn become_like(&self, other: &Self) {
         let mut state = self.write();
         *state = other.read().clone();
         self.version.send_replace(state.version);
     }
 
-    // A panic while the lock is held leaves nothing half done: a write is a few insertions at its end.
+    // A panic while the lock is held leaves a consistent state: a write only inserts at its end.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,7 +119,7 @@ impl Store {
         *self.version.borrow()
     }
 
-    /// Wakes up at each change.
+    /// Receives the version of each change.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
@@ -136,7 +136,7 @@ impl Store {
     /// Objects in the order of their namespaces and names.
     ///
     /// # Errors
-    /// When they are asked for at a version that isn't kept any more.
+    /// When the version is no longer kept.
     pub(crate) fn list(&self, resource: &str, range: &Range) -> Result<Snapshot, TooOld> {
         let state = self.read();
         let version = range.at.unwrap_or(state.version);
@@ -166,10 +166,10 @@ impl Store {
         Ok(Snapshot { version, objects, remaining: found.count() })
     }
 
-    /// The changes of a resource after a version, and the version up to which these are all.
+    /// The changes of a resource after a version, and the version up to which they are complete.
     ///
     /// # Errors
-    /// When some of them aren't kept any more.
+    /// When some of them are no longer kept.
     pub(crate) fn changes_after(&self, resource: &str, version: u64) -> Result<(Vec<Change>, u64), TooOld> {
         let state = self.read();
         let changes = match state.collections.get(resource) {
@@ -179,10 +179,10 @@ impl Store {
         Ok((changes, state.version))
     }
 
-    /// Puts an object in place of the one that it was computed from, or where there was none.
+    /// Stores an object in place of `live`, or as a new one.
     ///
     /// # Errors
-    /// When something else is there by now.
+    /// When the stored object isn't `live`.
     pub(crate) fn put(
         &self,
         resource: &str,
@@ -201,15 +201,15 @@ impl Store {
         collection.history.push(change, self.history_length);
         collection.changed = version;
         state.version = version;
-        // Under the lock, so that versions are published in their order.
+        // Under the lock, so that versions are published in order.
         self.version.send_replace(version);
         Ok(record)
     }
 
-    /// Removes an object. Returns it as it was, at the version of its deletion.
+    /// Removes an object. Returns it at the version of its deletion.
     ///
     /// # Errors
-    /// When something else is there by now.
+    /// When the stored object isn't `live`.
     pub(crate) fn remove(
         &self,
         resource: &str,
@@ -231,7 +231,7 @@ impl Store {
         Ok(record)
     }
 
-    /// Forgets all past changes, as a restarted server whose storage was compacted.
+    /// Forgets all past changes, as a server does after a compaction and a restart.
     pub(crate) fn forget_history(&self) {
         let mut state = self.write();
         let version = state.version;

@@ -1,7 +1,7 @@
-//! An object as it is kept: as the text that clients get.
+//! A stored object, as the text that clients get.
 //!
-//! The text has no `apiVersion` and no `kind`, which the items of a list haven't either, and its `metadata` comes first, with
-//! `managedFields` and `resourceVersion` before the rest. So both can be taken out or replaced without reading it.
+//! The text has no `apiVersion` and `kind`, as in lists. Its `metadata` comes first, with `managedFields` and
+//! `resourceVersion` before the rest, so that both can be removed or replaced without parsing.
 
 use std::{
     fmt::Write as _,
@@ -20,7 +20,7 @@ const START: &str = r#"{"metadata":{"#;
 const MANAGED_FIELDS: &str = r#""managedFields":"#;
 const VERSION: &str = r#""resourceVersion":""#;
 
-/// An object that is to be stored.
+/// An object to be stored.
 pub(crate) struct Draft<'d, 'a> {
     pub(crate) object: Value<'a>,
     pub(crate) owners: Owners<'d>,
@@ -28,34 +28,33 @@ pub(crate) struct Draft<'d, 'a> {
     pub(crate) stored_version: &'d Arc<str>,
 }
 
-/// The `managedFields` of an object that is to be stored.
+/// The `managedFields` of an object to be stored.
 #[derive(Clone, Copy)]
 pub(crate) enum Owners<'d> {
-    /// As they are after a write.
+    /// Those after a write.
     Written(&'d Stored<'d>),
-    /// As they were.
+    /// Those of the live record.
     Kept(&'d Record),
-    /// As in this text.
+    /// Those in this text.
     Text(&'d str),
 }
 
-/// An object in the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     text: Box<str>,
     pub(crate) version: u64,
-    /// How its field sets are spelled.
+    /// The order of names in its field sets.
     pub(crate) order: Order,
     /// The API version in which it was written, such as `apps/v1`.
     pub(crate) stored_version: Arc<str>,
-    /// Where the version begins.
+    /// The offset of the version.
     version_at: u32,
-    /// As JSON, for who looks at it again and again.
+    /// The parsed object, for callers that need it often.
     json: OnceLock<Json>,
 }
 
 impl Record {
-    /// The object at a version; without one where that is 0, as an object that isn't stored.
+    /// An object at a version; version 0 is an object that isn't stored.
     pub(crate) fn write(draft: &Draft<'_, '_>, version: u64) -> Self {
         let mut text = String::with_capacity(4096);
         text.push_str(START);
@@ -99,13 +98,13 @@ impl Record {
         }
     }
 
-    /// An object in the place of this one, with the same owners.
+    /// Another object with the same owners.
     pub(crate) fn replaced(&self, object: Value<'_>, stored_version: &Arc<str>) -> Self {
         let draft = Draft { object, owners: Owners::Kept(self), order: self.order, stored_version };
         Self::write(&draft, self.version)
     }
 
-    /// The same object at another version; without one where that is 0.
+    /// The same object at another version; version 0 is an object that isn't stored.
     pub(crate) fn at_version(&self, version: u64) -> Self {
         let at = self.version_at as usize;
         let rest = &self.text[at..];
@@ -123,14 +122,14 @@ impl Record {
         }
     }
 
-    /// The entries of `managedFields`, as they stand; empty where there are none.
+    /// The text of `managedFields`; empty if absent.
     pub(crate) fn managed_fields(&self) -> &str {
         let from = START.len() + MANAGED_FIELDS.len();
         let to = (self.version_at as usize).saturating_sub(1);
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// How the field sets are spelled, found by reading them.
+    /// The order of its field sets, found by parsing them.
     pub(crate) fn spelling(&self) -> Spelling {
         let entries: Vec<Entry<'_>> = serde_json::from_str(self.managed_fields()).unwrap_or_default();
         let spelled = entries
@@ -145,7 +144,7 @@ impl Record {
         &self.text
     }
 
-    /// The object as JSON, without `apiVersion` and `kind`. It is kept: for objects that are looked at with every request.
+    /// The parsed object without `apiVersion` and `kind`, cached.
     pub(crate) fn kept_json(&self) -> &Json {
         self.json.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
@@ -158,7 +157,7 @@ impl Record {
     /// The object.
     ///
     /// # Errors
-    /// Never, since it was written here; but that is for the reader to say.
+    /// Never, since the text was written here; but the parser's type has it.
     pub(crate) fn value<'a>(
         &self,
         arena: &'a Arena,

@@ -1,15 +1,15 @@
-//! The document in protobuf. The numbers are those of gnostic's messages; what a reader of Kubernetes doesn't look at is left out.
+//! OpenAPI v2 in protobuf, by the field numbers of gnostic. Parts that Kubernetes clients don't read are omitted.
 
 use serde_json::Value;
 
-/// A message that is being written.
+/// A message.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
     fn varint(&mut self, mut number: u64) {
         while number >= 0x80 {
-            // The low seven bits, and that there are more.
+            // The low seven bits, and the flag for more.
             self.0.push(number.to_le_bytes()[0] | 0x80);
             number >>= 7;
         }
@@ -69,7 +69,7 @@ fn paths(paths: &Value) -> Message {
     all
 }
 
-/// An operation: what it is about, what it reads, and the parameters of its query.
+/// An operation: its description, media types and query parameters.
 fn operation(operation: &Value) -> Message {
     let mut message = Message::default();
     texts(&operation["produces"]).for_each(|media| message.text(6, Some(media)));
@@ -102,7 +102,7 @@ fn extensions(message: &mut Message, number: u64, of: &Value) {
     }
 }
 
-/// Schemas by their names.
+/// Schemas by name.
 fn named(schemas: &Value) -> Message {
     let mut all = Message::default();
     for (name, value) in schemas.as_object().into_iter().flatten() {
@@ -159,7 +159,7 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Any value, as YAML, which JSON is.
+/// A value as YAML, which includes JSON.
 fn any(value: &Value) -> Message {
     let mut message = Message::default();
     message.text(2, Some(&value.to_string()));

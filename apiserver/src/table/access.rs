@@ -1,4 +1,4 @@
-//! Reads values out of objects, where what is missing is the zero of its type.
+//! Values in objects, where absent ones are the zero of their type.
 
 use baton_merge::value::{Map, Value};
 
@@ -8,12 +8,12 @@ pub(super) fn at<'a>(object: Value<'a>, path: &str) -> Option<Value<'a>> {
     found.filter(|value| !value.is_null())
 }
 
-/// The text at a dotted path, or an empty one.
+/// The string at a dotted path, or an empty one.
 pub(super) fn text<'a>(object: Value<'a>, path: &str) -> &'a str {
     at(object, path).and_then(|value| value.as_str()).unwrap_or_default()
 }
 
-/// The text at a dotted path, or another where it is empty.
+/// The string at a dotted path, or another one if it is empty.
 pub(super) fn text_or<'a>(object: Value<'a>, path: &str, other: &'a str) -> &'a str {
     match text(object, path) {
         "" => other,
@@ -21,7 +21,7 @@ pub(super) fn text_or<'a>(object: Value<'a>, path: &str, other: &'a str) -> &'a 
     }
 }
 
-/// The number at a dotted path, or zero.
+/// The integer at a dotted path, or zero.
 pub(super) fn int(object: Value<'_>, path: &str) -> i64 {
     match at(object, path) {
         Some(Value::Int(number)) => number,
@@ -29,7 +29,7 @@ pub(super) fn int(object: Value<'_>, path: &str) -> i64 {
     }
 }
 
-/// Whether it says `true` at a dotted path.
+/// Whether the value at a dotted path is `true`.
 pub(super) fn is_true(object: Value<'_>, path: &str) -> bool {
     matches!(at(object, path), Some(Value::Bool(true)))
 }
@@ -44,7 +44,7 @@ pub(super) fn map<'a>(object: Value<'a>, path: &str) -> Map<'a> {
     at(object, path).and_then(|value| value.as_map()).unwrap_or_default()
 }
 
-/// A scalar as it is printed: a number or quantity, or zero where there is none.
+/// A number or quantity as it is printed, or zero.
 pub(super) fn quantity(value: Option<Value<'_>>) -> String {
     match value {
         None | Some(Value::Null) => "0".to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn has_condition(object: Value<'_>, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| text(condition, "status") == "True")
 }
 
-/// The first few of a list, and how many there are more.
+/// The first items of a list, and the count of the others.
 pub(super) fn first_few(items: &[String], most: usize, separator: &str) -> String {
     match items.split_at_checked(most) {
         Some((first, more)) if !more.is_empty() => {

@@ -1,4 +1,4 @@
-//! How long ago something was, as `k8s.io/apimachinery/pkg/util/duration` says it.
+//! Durations as `k8s.io/apimachinery/pkg/util/duration` prints them.
 
 use baton_merge::value::Value;
 use jiff::Timestamp;
@@ -8,9 +8,9 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// A duration in whole seconds with two or three digits that count.
+/// A duration with two or three significant digits.
 pub(super) fn human_duration(seconds: i64) -> String {
-    // The largest unit, with the smaller one below a limit where that isn't zero.
+    // The largest unit, with the next one below a limit, unless that is zero.
     let with_rest = |unit: (i64, &str), rest: (i64, &str)| match seconds % unit.0 / rest.0 {
         0 => format!("{}{}", seconds / unit.0, unit.1),
         part => format!("{}{}{part}{}", seconds / unit.0, unit.1, rest.1),
@@ -30,12 +30,12 @@ pub(super) fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// The time that a value says.
+/// The timestamp in a value.
 pub(super) fn time(value: Option<Value<'_>>) -> Option<Timestamp> {
     value?.as_str()?.parse().ok()
 }
 
-/// How long ago a time was.
+/// The duration since a time.
 pub(super) fn since(time: Option<Timestamp>, now: Timestamp) -> String {
     time.map_or_else(|| "<unknown>".to_owned(), |time| human_duration(now.duration_since(time).as_secs()))
 }

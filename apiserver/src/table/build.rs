@@ -1,4 +1,4 @@
-//! Tables of one object, a list or an event of a watch, as `meta.k8s.io` has them.
+//! Tables of an object, a list or a watch event, as in `meta.k8s.io`.
 
 use baton_merge::value::Value;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use super::{Column, CustomColumn, cells, columns, pod};
 use crate::field::{FieldError, FieldPath};
 use crate::kinds;
 
-/// How much of an object goes with its row.
+/// The object in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum IncludeObject {
     None,
@@ -19,15 +19,15 @@ pub(crate) enum IncludeObject {
     Object,
 }
 
-/// What a request wants of a table.
+/// Options of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableOptions {
     pub(crate) include: IncludeObject,
-    /// Not for the events of a watch after the first.
+    /// False for the events of a watch after the first.
     pub(crate) has_columns: bool,
 }
 
-/// Where the rows of a table come from.
+/// The source of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rows<'s> {
     /// A built-in kind.
@@ -36,7 +36,7 @@ pub(crate) enum Rows<'s> {
     Custom(&'s [CustomColumn]),
 }
 
-/// A table that is asked for.
+/// A requested table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableRequest<'s> {
     /// The version of the table: `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`.
@@ -49,7 +49,7 @@ pub(crate) struct TableRequest<'s> {
 }
 
 impl IncludeObject {
-    /// Reads the query's `includeObject`, or says why the request is a bad one.
+    /// Parses the query's `includeObject`.
     pub(crate) fn parse(policy: &str) -> Result<Self, String> {
         match policy {
             "None" => Ok(Self::None),
@@ -87,7 +87,7 @@ impl Rows<'_> {
 }
 
 impl TableRequest<'_> {
-    /// The table of one object, alone or in an event.
+    /// The table of one object.
     pub(crate) fn of_object(&self, object: Value<'_>, now: Timestamp) -> Json {
         let version = at(object, "metadata.resourceVersion");
         let metadata = version.map(|version| ("resourceVersion".to_owned(), json!(version)));
@@ -103,7 +103,7 @@ impl TableRequest<'_> {
 
     fn table(&self, metadata: &Map<String, Json>, objects: &[Value<'_>], now: Timestamp) -> Json {
         let rows: Vec<_> = objects.iter().map(|object| self.row(*object, now)).collect();
-        // Who has no printer has no rows rather than none in a list.
+        // Without a printer, an empty list has null as its rows.
         let is_default = matches!(self.rows, Rows::BuiltIn { group, kind } if printed(group, kind).is_none());
         json!({
             "kind": "Table",

@@ -1,4 +1,4 @@
-//! What stands in the cells of a row.
+//! Cells of a row.
 
 use baton_merge::value::Value;
 use jiff::Timestamp;
@@ -9,48 +9,45 @@ use super::age::{since, time};
 use super::kinds::KINDS;
 use crate::selector::{LabelSelector, format_labels};
 
-/// What stands in a cell. Paths are dotted.
+/// A cell. Paths are dotted.
 #[derive(Clone, Copy)]
 pub(super) enum Cell {
-    /// A text, which may be empty.
+    /// A string, possibly empty.
     Text(&'static str),
-    /// A text, or another one where there is none.
+    /// A string with a default.
     TextOr(&'static str, &'static str),
-    /// A number.
     Int(&'static str),
-    /// A number or a text, or a text where there is none.
+    /// A number or a string, with a default.
     Scalar(&'static str, &'static str),
-    /// Yes or no, and what it is where nothing is said.
+    /// A bool with a default.
     Bool(&'static str, bool),
-    /// How many items or members there are in all of these.
+    /// The count of items or members at all these paths.
     Count(&'static [&'static str]),
-    /// How long ago that was.
+    /// The time since a timestamp.
     Since(&'static str),
     /// Two numbers, as `1/3`.
     Ratio(&'static str, &'static str),
-    /// The names of the containers in a pod's spec.
+    /// The names of a pod spec's containers.
     Names(&'static str),
     /// Their images.
     Images(&'static str),
-    /// Labels.
     Labels(&'static str),
-    /// A label selector.
     Selector(&'static str),
-    /// What this makes of the object.
+    /// A function of the object.
     Own(fn(Value<'_>) -> String),
-    /// What this makes of the object now.
+    /// A function of the object and the time.
     Timed(fn(Value<'_>, Timestamp) -> String),
 }
 
-/// What stands in a row.
+/// A row.
 pub(super) enum Row {
     /// A cell for each column.
     Cells(&'static [Cell]),
-    /// What this makes of the object now.
+    /// A function of the object and the time.
     Own(fn(Value<'_>, Timestamp) -> Vec<Json>),
 }
 
-/// The cells of an object's row, for the columns of its kind.
+/// The cells of an object's row.
 pub(crate) fn cells(group: &str, kind: &str, object: Value<'_>, now: Timestamp) -> Vec<Json> {
     let known = KINDS.iter().find(|known| known.0 == group && known.1 == kind);
     match known.map(|known| &known.2) {
@@ -92,7 +89,7 @@ impl Cell {
     }
 }
 
-/// One member of all containers in a pod's spec.
+/// A member of all containers in a pod spec.
 fn joined(object: Value<'_>, spec: &str, member: &str) -> String {
     let containers = at(object, spec).map(|spec| list(spec, "containers")).unwrap_or_default();
     containers.iter().map(|container| text(*container, member)).collect::<Vec<_>>().join(",")

@@ -1,4 +1,4 @@
-//! What the columns of a kind's table are.
+//! Columns of built-in kinds.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Column {
     pub(crate) name: Cow<'static, str>,
@@ -15,12 +14,12 @@ pub(crate) struct Column {
     pub(crate) format: Cow<'static, str>,
     #[serde(default)]
     pub(crate) description: Cow<'static, str>,
-    /// Zero where the column is always shown, more where only a wide table has it.
+    /// Zero for columns that are always shown, more for those of wide tables.
     #[serde(default)]
     pub(crate) priority: i64,
 }
 
-/// A column as it is written down.
+/// A column in the data.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -28,7 +27,7 @@ enum Written {
     Other(Column),
 }
 
-/// The columns that most kinds have.
+/// Columns of most kinds.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Usual {
@@ -36,7 +35,7 @@ enum Usual {
     Age,
 }
 
-/// The columns of the kinds that have a printer, by kind and group.
+/// The columns of kinds with a printer, by kind and group.
 static PRINTED: LazyLock<BTreeMap<String, Vec<Column>>> = LazyLock::new(|| {
     let written: BTreeMap<String, Vec<Written>> =
         serde_json::from_str(include_str!("../../data/columns.json")).unwrap_or_default();
@@ -57,7 +56,7 @@ pub(super) const CREATED: &str = "CreationTimestamp is a timestamp representing 
     represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// The columns of a built-in kind: those of its printer, or name and time of creation.
+/// The columns of a built-in kind: its printer's, or name and creation time.
 pub(crate) fn columns(group: &str, kind: &str) -> Cow<'static, [Column]> {
     match printed(group, kind) {
         Some(columns) => Cow::Borrowed(columns),
@@ -68,7 +67,7 @@ pub(crate) fn columns(group: &str, kind: &str) -> Cow<'static, [Column]> {
     }
 }
 
-/// The columns of a kind that has a printer.
+/// The columns of a kind with a printer.
 pub(super) fn printed(group: &str, kind: &str) -> Option<&'static [Column]> {
     let key = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
     PRINTED.get(&key).map(Vec::as_slice)

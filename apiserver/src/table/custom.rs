@@ -1,4 +1,4 @@
-//! Columns of custom resources, with the JSON paths that a definition may use for them.
+//! Columns of custom resources, and their JSON paths.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use super::access::text;
 use super::age::{since, time};
 use super::columns::{CREATED, Column};
 
-/// A column of a custom resource, one of its definition's `additionalPrinterColumns`.
+/// A column of a CRD's `additionalPrinterColumns`.
 #[derive(Clone, Debug)]
 pub(crate) struct CustomColumn {
     column: Column,
-    /// Absent where the path has something that isn't played here: its cells stay empty.
+    /// None if the path has unsupported syntax: its cells are empty.
     path: Option<Vec<Step>>,
 }
 
@@ -27,12 +27,12 @@ enum Step {
     Item(i64),
     /// `[*]`.
     Each,
-    /// `[?(@.type=="Ready")]`: what is compared, with what, and whether it has to be equal.
+    /// `[?(@.type=="Ready")]`: the compared path, the value, and whether it must be equal.
     Where(Vec<Step>, String, bool),
 }
 
 impl CustomColumn {
-    /// The columns of a version of a definition: name, and what the version lists or its age.
+    /// The columns of a version: the name, and the declared ones or the age.
     pub(crate) fn of_version(version: Value<'_>) -> Vec<Self> {
         let columns =
             version.get("additionalPrinterColumns").and_then(|columns| columns.as_list()).unwrap_or_default();
@@ -93,7 +93,7 @@ impl CustomColumn {
     }
 }
 
-/// The steps of a simple JSON path. Absent where it has something that isn't played here.
+/// Parses a simple JSON path. None if it has unsupported syntax.
 fn parse(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = path;
@@ -138,13 +138,13 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A list or map as Go's JSON writer has it.
+/// A list or map as Go writes it in JSON.
 fn html_safe_json(value: Value<'_>) -> String {
     let json = serde_json::to_string(&value).unwrap_or_default();
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-/// What a path leads to.
+/// The values at a path.
 fn find<'a>(object: Value<'a>, path: &[Step]) -> Vec<Value<'a>> {
     path.iter()
         .fold(vec![object], |values, step| values.into_iter().flat_map(|value| step.of(value)).collect())

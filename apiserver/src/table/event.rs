@@ -7,13 +7,13 @@ use serde_json::{Value as Json, json};
 use super::access::{at, int, text, text_or};
 use super::age::{since, time};
 
-/// The cells of an event, which is stored as one of the core group.
+/// The cells of an event, which is stored in the core group.
 pub(super) fn cells(event: Value<'_>, now: Timestamp) -> Vec<Json> {
     let first = since(time(at(event, "firstTimestamp")).or_else(|| time(at(event, "eventTime"))), now);
     let last = time(at(event, "lastTimestamp")).map_or_else(|| first.clone(), |last| since(Some(last), now));
     let (last, count) = match at(event, "series") {
         Some(series) => (since(time(at(series, "lastObservedTime")), now), int(series, "count")),
-        // An event that came once may have no count.
+        // A single event may have no count.
         None => (last, int(event, "count").max(1)),
     };
     let object = at(event, "involvedObject").unwrap_or(Value::Null);

@@ -1,4 +1,4 @@
-//! What stands in the rows of each kind that has a printer, cell by cell as in `data/columns.json`.
+//! The rows of kinds with a printer, in the order of `data/columns.json`.
 
 use super::cell::Cell::{
     self, Bool, Count, Images, Int, Labels, Names, Own, Ratio, Scalar, Selector, Since, Text, TextOr, Timed,
@@ -9,7 +9,7 @@ use super::{event, metrics, network, node, pod, storage, workload};
 const NAME: Cell = Text("metadata.name");
 const AGE: Cell = Since("metadata.creationTimestamp");
 
-/// The rows of the kinds, by group and kind.
+/// The rows by group and kind.
 pub(super) const KINDS: &[(&str, &str, Row)] = &[
     ("", "ComponentStatus", Row::Own(workload::component_status)),
     ("", "ConfigMap", Cells(&[NAME, Count(&["data", "binaryData"]), AGE])),
@@ -283,7 +283,7 @@ pub(super) const KINDS: &[(&str, &str, Row)] = &[
             AGE,
         ]),
     ),
-    // The printer gives an address its age, though there is no column for it.
+    // The printer of addresses has an age without a column.
     ("networking.k8s.io", "IPAddress", Cells(&[NAME, Own(network::parent), AGE])),
     (
         "networking.k8s.io",

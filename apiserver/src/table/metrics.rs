@@ -4,7 +4,7 @@ use baton_merge::value::Value;
 
 use super::access::{at, first_few, list, quantity, text};
 
-/// How many metrics are shown.
+/// The most metrics shown.
 const MOST: usize = 2;
 const UNKNOWN: &str = "<unknown>";
 
@@ -17,7 +17,7 @@ pub(super) fn min_replicas(autoscaler: Value<'_>) -> String {
     at(autoscaler, "spec.minReplicas").map_or_else(|| "<unset>".to_owned(), |replicas| replicas.to_string())
 }
 
-/// What each metric is, and should be.
+/// The current value and the target of each metric.
 pub(super) fn metrics(autoscaler: Value<'_>) -> String {
     let current = list(autoscaler, "status.currentMetrics");
     let specs = list(autoscaler, "spec.metrics").iter().enumerate();
@@ -39,7 +39,7 @@ fn metric(spec: Value<'_>, status: Value<'_>) -> String {
     let source = spec.get(member).unwrap_or(Value::Null);
     let status = at(status, member);
     let wanted = |name: &str| at(source, &format!("target.{name}"));
-    // A metric that isn't measured is unknown, one that is but not in this way is printed as Go's nil.
+    // An absent metric is unknown; one without this value is printed as Go's nil.
     let measured = |name: &str| status.map(|status| at(status, &format!("current.{name}")));
     let amount =
         |value: Option<Value<'_>>| value.map_or_else(|| "<nil>".to_owned(), |value| quantity(Some(value)));

@@ -1,5 +1,5 @@
-//! Objects as `kubectl get` shows them: the server's tables, after `k8s.io/kubernetes/pkg/printers` and, where a kind has no
-//! printer, after the default of `k8s.io/apiserver/pkg/registry/rest`.
+//! Tables for `kubectl get`, after `k8s.io/kubernetes/pkg/printers` and, for kinds without a printer, after the default of
+//! `k8s.io/apiserver/pkg/registry/rest`.
 
 mod access;
 mod age;

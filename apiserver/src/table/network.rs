@@ -6,7 +6,7 @@ use baton_merge::value::Value;
 
 use super::access::{at, first_few, int, list, text, text_or};
 
-/// How many endpoints and hosts are shown.
+/// The most endpoints and hosts shown.
 const MOST: usize = 3;
 
 pub(super) fn endpoints(endpoints: Value<'_>) -> String {
@@ -75,7 +75,7 @@ pub(super) fn external_ip(service: Value<'_>) -> String {
     if joined.is_empty() { "<none>".to_owned() } else { joined }
 }
 
-/// The addresses of the load balancer of a service or an ingress.
+/// The load balancer addresses of a service or ingress.
 pub(super) fn balancer(object: Value<'_>) -> String {
     let points = list(object, "status.loadBalancer.ingress").iter();
     let addresses: BTreeSet<_> =
@@ -110,7 +110,7 @@ pub(super) fn hosts(ingress: Value<'_>) -> String {
     }
     match hosts.join(",") {
         none if none.is_empty() => "*".to_owned(),
-        // Rules without host count too.
+        // Rules without a host count, too.
         some if has_more => format!("{some} + {} more...", rules.len() - MOST),
         some => some,
     }

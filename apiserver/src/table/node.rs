@@ -8,7 +8,7 @@ use super::access::{at, condition, int, is_true, list, map, text, text_or};
 use super::age::human_duration;
 
 pub(super) fn status(node: Value<'_>) -> String {
-    // Of several conditions of a type, the last one counts here.
+    // Here the last condition of a type counts.
     let ready =
         list(node, "status.conditions").iter().rfind(|condition| text(**condition, "type") == "Ready");
     let status = match ready.map(|ready| text(*ready, "status")) {

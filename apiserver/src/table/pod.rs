@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::access::{at, has_condition, int, is_true, list, text, text_or};
 use super::age::{since, time};
 
-/// What a row shows of a pod's containers, collected one by one.
+/// The summary of a pod's containers.
 #[derive(Default)]
 struct Summary {
     ready: usize,
@@ -39,7 +39,7 @@ pub(super) fn cells(pod: Value<'_>, now: Timestamp) -> Vec<Json> {
     ]
 }
 
-/// The conditions of a pod's row: whether it has ended, and how.
+/// The row conditions of a pod that has ended.
 pub(super) fn row_conditions(pod: Value<'_>) -> Vec<Json> {
     let message = match text(pod, "status.phase") {
         "Succeeded" => "The pod has completed successfully.",
@@ -79,7 +79,7 @@ fn summarize(pod: Value<'_>) -> Summary {
 }
 
 impl Summary {
-    /// Adds the init containers up to the first that hasn't done its work, and says whether there is one.
+    /// Adds the init containers up to the first unfinished one. Returns whether there is one.
     fn add_init_containers(&mut self, pod: Value<'_>, sidecars: &mut Self) -> bool {
         let specs = list(pod, "spec.initContainers");
         for (position, status) in list(pod, "status.initContainerStatuses").iter().copied().enumerate() {
@@ -126,7 +126,7 @@ impl Summary {
                 (waiting, _) => waiting.clone_into(&mut self.reason),
             }
         }
-        // As long as one container runs, the pod does.
+        // The pod runs while a container does.
         if self.reason == "Completed" {
             let is_ready = |condition: &Value<'_>| {
                 text(*condition, "type") == "Ready" && text(*condition, "status") == "True"
@@ -147,7 +147,7 @@ impl Summary {
     }
 }
 
-/// How a container ended.
+/// The reason of a terminated container.
 fn ended(terminated: Value<'_>) -> String {
     match (text(terminated, "reason"), int(terminated, "signal")) {
         ("", 0) => format!("ExitCode:{}", int(terminated, "exitCode")),
@@ -156,7 +156,7 @@ fn ended(terminated: Value<'_>) -> String {
     }
 }
 
-/// Whether an init container runs beside the others.
+/// Whether an init container is a sidecar.
 fn is_sidecar(container: Value<'_>) -> bool {
     text(container, "restartPolicy") == "Always"
 }

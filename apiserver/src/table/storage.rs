@@ -17,7 +17,7 @@ pub(super) fn access_modes(object: Value<'_>, path: &str) -> String {
     MODES.iter().filter(|(mode, _)| has(mode)).map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
-/// How much storage a list of resources has.
+/// The storage in a resource list.
 pub(super) fn amount(object: Value<'_>, path: &str) -> String {
     quantity(map(object, path).get("storage"))
 }
@@ -27,7 +27,7 @@ pub(super) fn phase(object: Value<'_>) -> String {
     if is_deleted { "Terminating" } else { text(object, "status.phase") }.to_owned()
 }
 
-/// What it shows of a claim that has a volume.
+/// The result of `show` for a bound claim; otherwise empty.
 pub(super) fn if_bound(claim: Value<'_>, show: impl Fn(Value<'_>) -> String) -> String {
     if text(claim, "spec.volumeName").is_empty() { String::new() } else { show(claim) }
 }
@@ -38,7 +38,7 @@ pub(super) fn claim(volume: Value<'_>) -> String {
         .unwrap_or_default()
 }
 
-/// The storage class of a volume or claim, which was an annotation once.
+/// The storage class of a volume or claim, also by its former annotation.
 pub(super) fn class(object: Value<'_>) -> String {
     let annotation = map(object, "metadata.annotations").get("volume.beta.kubernetes.io/storage-class");
     annotation
@@ -46,7 +46,7 @@ pub(super) fn class(object: Value<'_>) -> String {
         .to_owned()
 }
 
-/// The name of a class, with a note where one of these annotations makes it the default.
+/// The name of a class, with a note if one of these annotations makes it the default.
 pub(super) fn default_name(class: Value<'_>, annotations: &[&str]) -> String {
     let own = map(class, "metadata.annotations");
     let is_default = |name| own.get(name).is_some_and(|value| value.as_str() == Some("true"));

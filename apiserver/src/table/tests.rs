@@ -1,4 +1,4 @@
-//! What the tables of a server show: `rows.json` holds the cells that the server's own printers made of the same objects.
+//! Tables, compared with the cells of the server's own printers in `rows.json`.
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::kinds::KINDS;
 use super::{CustomColumn, IncludeObject, Rows, TableOptions, TableRequest, cells, columns};
 
-/// When `rows.json` is looked at.
+/// The time of `rows.json`.
 fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
 }

@@ -20,7 +20,7 @@ pub(super) fn component_status(status: Value<'_>, _now: Timestamp) -> Vec<Json> 
     vec![json!(text(status, "metadata.name")), json!(state), json!(said("message")), json!(said("error"))]
 }
 
-/// What a quota counts, used and at most: limits, or everything else.
+/// The used and the hard amounts of a quota: limits, or all others.
 pub(super) fn quota(quota: Value<'_>, are_limits: bool) -> String {
     let used = map(quota, "status.used");
     let hard = map(quota, "status.hard").members().iter();
@@ -49,7 +49,7 @@ pub(super) fn param_ref(binding: Value<'_>) -> String {
     }
 }
 
-/// A label selector as the generated code of its type prints it.
+/// A label selector as Go's generated code prints it.
 fn go_selector(selector: Value<'_>) -> String {
     let labels = map(selector, "matchLabels").members().iter();
     let labels = labels.map(|(key, value)| format!("{key}: {},", value.as_str().unwrap_or_default()));
@@ -85,7 +85,7 @@ pub(super) fn controller(revision: Value<'_>) -> String {
     }
 }
 
-/// Unlike other selectors, an empty one shows as nothing.
+/// Unlike other selectors, an empty one is printed as nothing.
 pub(super) fn deployment_selector(deployment: Value<'_>) -> String {
     LabelSelector::from_object(at(deployment, "spec.selector"))
         .map_or_else(|_| "<invalid>".to_owned(), |selector| selector.to_string())

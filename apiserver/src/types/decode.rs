@@ -1,5 +1,4 @@
-//! Reading an object as its Go type does, and writing it again: what is unknown or empty goes, what is always written comes, and
-//! fields that aren't set get their defaults.
+//! Decodes objects as Go types do: drops unknown and empty fields, adds those that are always written, and sets defaults.
 
 use std::fmt::Write as _;
 
@@ -10,15 +9,15 @@ use baton_merge::{
 
 use super::{Field, Omitted, Scalar, Shape, TypeRef, Types, scalars};
 
-/// An object as the server has it in memory.
+/// A decoded object.
 #[derive(Debug)]
 pub(crate) struct Decoded<'a> {
     pub(crate) object: Value<'a>,
-    /// The paths of what the type doesn't know, which is dropped.
+    /// The paths of unknown fields, which are dropped.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Why an object can't be read, in the words of Go's JSON decoder.
+/// An error in the wording of Go's JSON decoder.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct DecodeError(String);
@@ -29,22 +28,23 @@ impl DecodeError {
     }
 }
 
-/// Reads objects of built-in types.
+/// Decodes objects of built-in types.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoder<'a> {
     pub(crate) types: &'a Types,
     pub(crate) arena: &'a Arena,
-    /// Whether fields that aren't set get their defaults.
+    /// Whether defaults are set.
     pub(crate) fills_in: bool,
-    /// Whether empty lists that are always written stay, as in a request. The store doesn't distinguish them from absent ones.
+    /// Whether empty lists that are always written stay, as in a request. The store doesn't distinguish them from absent
+    /// ones.
     pub(crate) keeps_empty: bool,
     pub(crate) release: Release,
 }
 
-/// A step from an object to what is being read.
+/// A step of the path to the current value.
 #[derive(Clone, Copy)]
 enum Step<'s> {
-    /// A field of the struct of this name.
+    /// A field of a struct.
     Field {
         owner: &'s str,
         name: &'s str,
@@ -60,7 +60,7 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// Does something below a step.
+    /// Runs a part of the walk below a step.
     fn below<T>(
         &mut self,
         step: Step<'s>,
@@ -91,7 +91,7 @@ impl<'s> Walk<'s> {
         self.unknown.push(path);
     }
 
-    /// What is being read, as Go's decoder says it: the innermost struct and all fields on the way.
+    /// The path in Go's messages: the innermost struct and all fields.
     fn place(&self) -> String {
         let fields = || {
             self.steps.iter().filter_map(|step| match step {
@@ -110,7 +110,7 @@ impl<'s> Walk<'s> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Reads an object of a type.
+    /// Decodes an object of a type.
     pub(crate) fn decode(&self, of: TypeRef, value: Value<'a>) -> Result<Decoded<'a>, DecodeError> {
         let mut walk = Walk::default();
         let object = self.read_struct(of.0, value, &mut walk)?;
@@ -124,7 +124,7 @@ impl<'a> Decoder<'a> {
         walk: &mut Walk<'a>,
     ) -> Result<Value<'a>, DecodeError> {
         match (shape, value) {
-            // The store doesn't distinguish no bytes from null.
+            // The store doesn't distinguish empty bytes from null.
             (Shape::Bytes, Value::Null) => return Ok(Value::String("")),
             (_, Value::Null) => return Ok(self.zero(shape)),
             _ => {}
@@ -200,14 +200,14 @@ impl<'a> Decoder<'a> {
         Ok(self.unless_same(map, read))
     }
 
-    /// The map, if these are its members; keeping it spares comparisons later.
+    /// The map itself if its members are unchanged, which spares comparisons later.
     fn unless_same(&self, map: Map<'a>, read: Vec<Member<'a>>) -> Value<'a> {
         let is_same = read.len() == map.len()
             && read.iter().zip(map.members()).all(|(read, own)| read.0 == own.0 && read.1.is_same(&own.1));
         Value::Map(if is_same { map } else { Map::new(self.arena, read) })
     }
 
-    /// What is written for a field, given what was read for it.
+    /// The written value of a field.
     fn written(&self, field: &'a Field, value: Option<Value<'a>>) -> Option<Value<'a>> {
         let is_set = value.is_some_and(|value| field.is_pointer || !is_zero(&field.shape, value));
         let value = match (&field.default, is_set) {
@@ -228,7 +228,7 @@ impl<'a> Decoder<'a> {
         let is_omitted = match field.omitted {
             Omitted::Never => false,
             Omitted::Empty => is_empty && (field.is_pointer || !is_struct),
-            // Servers before 1.34 wrote a time that isn't set as null.
+            // Servers before 1.34 wrote an unset time as null.
             Omitted::Zero => {
                 is_empty && !(matches!(field.shape, Shape::Time) && self.release < Release::new(34, 0))
             }
@@ -236,7 +236,7 @@ impl<'a> Decoder<'a> {
         (!is_omitted).then_some(value)
     }
 
-    /// What a type has when nothing is said.
+    /// The zero value of a type.
     fn zero(&self, shape: &'a Shape) -> Value<'a> {
         match shape {
             Shape::Struct(place) => {
@@ -293,7 +293,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Whether a value that was read is the zero of its type.
+/// Whether a value is the zero of its type.
 pub(super) fn is_zero(shape: &Shape, value: Value<'_>) -> bool {
     match value {
         Value::Null => true,

@@ -1,7 +1,7 @@
-//! The Go types of built-in kinds: how an object is read and written, and the default of a field that isn't set.
+//! The Go types of built-in kinds: how objects are decoded and encoded, and plain defaults.
 //!
-//! OpenAPI says what a field may hold; only the Go types say what is left of it. The table is made from them by
-//! `e2e/controlplane/types`.
+//! OpenAPI describes what a field may hold; only the Go types describe what is written. `e2e/controlplane/types` makes the
+//! table from them.
 
 mod decode;
 mod protobuf;
@@ -41,7 +41,6 @@ pub(crate) struct Types {
 /// A struct of the API.
 #[derive(Debug, Default)]
 struct Struct {
-    /// The name of its schema.
     schema: String,
     /// Its name in Go, such as `v1.PodSpec`.
     name: String,
@@ -52,7 +51,7 @@ struct Struct {
 #[derive(Debug)]
 struct Field {
     name: String,
-    /// In protobuf: its number, after those of the messages that it is in and that are inline in JSON.
+    /// In protobuf: its number, after those of the enclosing messages that are inline in JSON.
     number: Vec<u32>,
     shape: Shape,
     is_pointer: bool,
@@ -60,7 +59,7 @@ struct Field {
     default: Option<serde_json::Value>,
 }
 
-/// Which values of a field are left out.
+/// Which values of a field are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
     Never,
@@ -85,12 +84,12 @@ enum Shape {
     Any(Opaque),
 }
 
-/// How any JSON is written in protobuf.
+/// How a JSON value is written in protobuf.
 #[derive(Debug)]
 enum Opaque {
     /// As it is.
     Json,
-    /// A schema, or whether anything is allowed.
+    /// A schema or a bool.
     SchemaOrBool(Box<Shape>),
     /// A schema, or a list of this shape.
     SchemaOrList(Box<Shape>, Box<Shape>),
@@ -108,7 +107,7 @@ enum Scalar {
     Text,
 }
 
-/// The table as it is written.
+/// The table as recorded.
 #[derive(Default, Deserialize)]
 struct Table {
     kinds: HashMap<String, String>,
@@ -149,7 +148,7 @@ impl Types {
 
     /// The type of a built-in kind.
     pub(crate) fn of_kind(&self, kind: &GroupVersionKind) -> Option<TypeRef> {
-        // These are in every group.
+        // Every group has these.
         if kind.kind == "DeleteOptions" {
             return Some(TypeRef(self.delete_options));
         }
@@ -167,7 +166,7 @@ impl Types {
     }
 }
 
-/// A struct in the table.
+/// The index of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeRef(usize);
 
@@ -223,7 +222,7 @@ impl Shape {
         }
     }
 
-    /// The name of the type in Go, as its JSON decoder's errors say it.
+    /// The Go name of the type, as in errors of Go's JSON decoder.
     fn go_name(&self, types: &Types) -> String {
         match self {
             Self::Struct(place) => types.structs[*place].name.clone(),

@@ -1,4 +1,4 @@
-//! Objects in protobuf, which typed clients in Go send: read into what they would be in JSON, by the numbers in the table of types.
+//! Protobuf bodies, which typed Go clients send: decoded to JSON values, by the numbers in the table of types.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use baton_merge::{
@@ -15,13 +15,13 @@ use super::{
     wire::{Message, Record, packed},
 };
 
-/// What every body begins with.
+/// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Messages in messages, at most: as most readers of protobuf have it. Only the schemas of custom resources can be deep at all.
+/// The deepest message, as in most readers of protobuf. Only schemas of custom resources are deep.
 const MAX_DEPTH: usize = 100;
 
-/// Why an object can't be read, and what it says it is, if that could be read.
+/// An error, and the kind in the body, if that could be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) kind: Option<GroupVersionKind>,
@@ -35,7 +35,7 @@ impl From<DecodeError> for Unreadable {
 }
 
 impl Types {
-    /// The object in a body, which is of this kind if it says none.
+    /// The object in a body, which has this kind unless it names one.
     pub(crate) fn read_protobuf<'a>(
         &self,
         arena: &'a Arena,
@@ -63,7 +63,7 @@ impl Types {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let own = GroupVersionKind::new(group, version, kind);
         let typed = [("apiVersion", Value::String(api_version)), ("kind", Value::String(kind))];
-        // What is of a kind that isn't known is refused by the reader that expects another one.
+        // An unknown kind is refused later, where another one is expected.
         let read =
             self.of_kind(&own).map_or(Ok(Vec::new()), |of| reader.members(of.0, envelope.field(2), "Raw", 0));
         let members = read.map_err(|error| Unreadable { kind: Some(own), error })?;
@@ -71,7 +71,7 @@ impl Types {
     }
 }
 
-/// A message in a field, and how deep it is. All occurrences of the field are parts of it.
+/// The message in a field, with its depth. All occurrences of the field are merged.
 fn submessage<'b>(
     records: &[Record<'b>],
     name: &str,
@@ -100,7 +100,7 @@ impl<'a> Reader<'_, 'a> {
     ) -> Result<Vec<Member<'a>>, DecodeError> {
         let (message, depth) = submessage(records, name, depth)?;
         let fields = self.types.structs.get(place).map(|of| of.fields.as_slice()).unwrap_or_default();
-        // The messages that are inline in JSON, by where they are.
+        // The messages that are inline in JSON, by their numbers.
         let mut inline: Vec<(&[u32], Message<'_>)> = Vec::new();
         let mut members = Vec::new();
         for field in fields {
@@ -121,7 +121,7 @@ impl<'a> Reader<'_, 'a> {
                 continue;
             }
             let value = self.value(&field.shape, records, &field.name, depth)?;
-            // Go writes all its zeros in protobuf, but few of them in JSON.
+            // Go writes all zeros in protobuf, but few of them in JSON.
             let is_told =
                 field.is_pointer || field.omitted == Omitted::Never || !is_zero(&field.shape, value);
             if is_told {
@@ -131,7 +131,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(members)
     }
 
-    /// A value of a shape; its zero where there are no records.
+    /// A value of a shape; its zero without records.
     fn value(
         self,
         shape: &Shape,
@@ -198,7 +198,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(Value::List(self.arena.list(items)))
     }
 
-    /// An item of a list or a value of a map. A list there is in a message of its own.
+    /// An item of a list or a value of a map. A nested list has its own message.
     fn element(
         self,
         shape: &Shape,
@@ -213,7 +213,7 @@ impl<'a> Reader<'_, 'a> {
         self.value(shape, message.field(1), name, depth)
     }
 
-    /// What has a JSON of its own.
+    /// A value with its own JSON.
     fn opaque(
         self,
         opaque: &Opaque,
@@ -249,7 +249,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(self.arena.copy_text(&String::from_utf8_lossy(bytes(*last, name)?)))
     }
 
-    /// A time; null if it isn't set.
+    /// A timestamp; null if it isn't set.
     fn time(self, message: &Message<'_>, name: &str, is_micro: bool) -> Result<Value<'a>, DecodeError> {
         if message.is_empty() {
             return Ok(Value::Null);
@@ -279,7 +279,7 @@ fn scalar_of<'a>(scalar: Scalar, records: &[Record<'_>], name: &str) -> Result<V
     })
 }
 
-/// A number as Go writes it in JSON: a whole one without a point.
+/// A number as Go writes it in JSON: integers without a point.
 #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
 fn float<'a>(number: f64) -> Value<'a> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -292,13 +292,13 @@ fn float<'a>(number: f64) -> Value<'a> {
     }
 }
 
-/// The lower half of a number, which is all that a field of this size takes.
+/// The lower half of a number, which a smaller field takes.
 #[expect(clippy::cast_possible_truncation, reason = "protobuf says so")]
 fn int32(number: u64) -> i32 {
     number as i32
 }
 
-/// The number in a field; 0 where it isn't there.
+/// The number in a field, or 0.
 fn number(records: &[Record<'_>], name: &str) -> Result<u64, DecodeError> {
     match records.last() {
         None => Ok(0),
@@ -315,7 +315,7 @@ fn bytes<'b>(record: Record<'b>, name: &str) -> Result<&'b [u8], DecodeError> {
 }
 
 fn wrong_type(record: Record<'_>, name: &str) -> DecodeError {
-    // Go's name of the field, but for abbreviations.
+    // Go's name of the field, except for abbreviations.
     let mut letters = name.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     let name: String = first.into_iter().chain(letters).collect();

@@ -1,4 +1,4 @@
-//! Values that are read and written by rules of their own: times, quantities, numbers.
+//! Timestamps, quantities and bytes.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use baton_merge::{
@@ -9,7 +9,7 @@ use jiff::{Timestamp, tz::Offset};
 
 use super::{Scalar, Shape};
 
-/// Whether a value is read as it is.
+/// Whether a value has the shape as it is.
 pub(super) fn fits(shape: &Shape, value: Value<'_>) -> bool {
     match (shape, value) {
         (Shape::Any(_), _) | (Shape::IntOrString, Value::String(_)) => true,
@@ -26,7 +26,7 @@ pub(super) fn fits(shape: &Shape, value: Value<'_>) -> bool {
     }
 }
 
-/// A time as the server writes it: in UTC, to the second or the microsecond.
+/// A timestamp as the server writes it: in UTC, to the second or the microsecond.
 pub(super) fn time(text: &str, is_micro: bool) -> Result<String, String> {
     let layout = if is_micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     match unread_part(text, is_micro) {
@@ -41,7 +41,7 @@ pub(super) fn time(text: &str, is_micro: bool) -> Result<String, String> {
     Ok(if is_micro { micro_time(read) } else { second_time(read) })
 }
 
-/// Where a text leaves the layout of a time: the rest of it, and the part of the layout that should be there. As Go's
+/// Where a text leaves the layout of a timestamp: the rest of the text, and the expected part of the layout. As Go's
 /// `time.Parse`.
 fn unread_part(text: &str, is_micro: bool) -> Option<(&str, &'static str)> {
     const PARTS: [&str; 11] = ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05"];
@@ -73,7 +73,7 @@ fn unread_part(text: &str, is_micro: bool) -> Option<(&str, &'static str)> {
     (rest.len() > zone).then(|| (&rest[zone..], ""))
 }
 
-/// Which part of a time that has its layout says what there isn't.
+/// The part of a timestamp that is out of range.
 fn wrong_part(text: &str) -> &'static str {
     let number = |place: std::ops::Range<usize>| text[place].parse::<u32>().unwrap_or_default();
     match (number(5..7), number(11..13), number(14..16), number(17..19)) {
@@ -85,7 +85,7 @@ fn wrong_part(text: &str) -> &'static str {
     }
 }
 
-/// Bytes as the server writes them in base64, or what Go's decoder says of them.
+/// Bytes as the server encodes them, or the message of Go's decoder.
 pub(super) fn bytes(text: &str) -> Result<Option<String>, String> {
     let engine = &BASE64_STANDARD;
     if engine.decode(text).is_ok() {
@@ -98,7 +98,7 @@ pub(super) fn bytes(text: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// Where Go's decoder gives up: at a byte that isn't of the alphabet, or at the start of four of which too few are there.
+/// The offset in Go's message: an invalid byte, or the start of an incomplete group of four.
 fn corrupt_byte(text: &[u8]) -> usize {
     let is_break = |byte: u8| matches!(byte, b'\r' | b'\n');
     let next = |from: usize| (from..text.len()).find(|place| !is_break(text[*place]));
@@ -124,17 +124,17 @@ fn corrupt_byte(text: &[u8]) -> usize {
     }
 }
 
-/// A time to the second.
+/// A timestamp to the second.
 pub(crate) fn second_time(time: Timestamp) -> String {
     format!("{:.0}", Offset::UTC.to_datetime(time).strftime("%Y-%m-%dT%H:%M:%SZ"))
 }
 
-/// A time to the microsecond.
+/// A timestamp to the microsecond.
 pub(crate) fn micro_time(time: Timestamp) -> String {
     Offset::UTC.to_datetime(time).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
-/// A quantity as the server writes it; none where it can't be read. Lists of resources keep thousandths, others billionths.
+/// A quantity as the server writes it; none if invalid. Resource lists keep thousandths, others billionths.
 pub(super) fn quantity(value: Value<'_>, in_resources: bool) -> Option<String> {
     let precision = if in_resources { Precision::Milli } else { Precision::Nano };
     match value {

@@ -1,4 +1,4 @@
-//! How large an object is in protobuf, as kube-apiserver stores built-in kinds: as `Size` of Go's generated types counts.
+//! Sizes of built-in objects in protobuf, as `Size` of Go's generated types.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use super::{Field, Opaque, Scalar, Shape, TypeRef, Types};
 /// `k8s` and a zero, before every object.
 const MAGIC: usize = 4;
 
-/// How long a number is.
+/// The length of a varint.
 pub(crate) fn varint(number: usize) -> usize {
     let bits = usize::BITS - number.leading_zeros();
     bits.div_ceil(7).max(1) as usize
 }
 
-/// A field of this length: its number, the length, and the content.
+/// The length of a delimited field: its number, its length and its content.
 pub(crate) fn delimited(number: u32, length: usize) -> usize {
     tag(number) + varint(length) + length
 }
@@ -27,7 +27,7 @@ fn tag(number: u32) -> usize {
 }
 
 impl Types {
-    /// How large an object of a built-in kind is as it is stored.
+    /// The stored size of a built-in object.
     pub(crate) fn protobuf_size(
         &self,
         of: TypeRef,
@@ -37,7 +37,7 @@ impl Types {
     ) -> usize {
         let type_meta = delimited(1, api_version.len()) + delimited(2, kind.len());
         let raw = self.message(of.0, object.as_map());
-        // Two empty texts say how it is encoded.
+        // Two empty strings are the encoding.
         MAGIC + delimited(1, type_meta) + delimited(2, raw) + delimited(3, 0) + delimited(4, 0)
     }
 
@@ -46,7 +46,7 @@ impl Types {
         self.fields(&fields, 0, map.unwrap_or_default())
     }
 
-    /// Fields of a message at this depth; those below are in messages that are inline in JSON.
+    /// The fields of a message at this depth; deeper ones are in messages that are inline in JSON.
     fn fields(&self, fields: &[&Field], depth: usize, map: Map<'_>) -> usize {
         let own = fields.iter().filter(|field| field.number.len() == depth + 1);
         let own: usize = own.map(|field| self.field(field, field.number[depth], map.get(&field.name))).sum();
@@ -77,7 +77,7 @@ impl Types {
         }
     }
 
-    /// What follows the number of a field.
+    /// The length of a field without its number.
     fn content(&self, shape: &Shape, value: Option<Value<'_>>) -> usize {
         let text = value.and_then(|value| value.as_str());
         let number = match value {
@@ -105,14 +105,14 @@ impl Types {
                 value.write_json(&mut json);
                 delimited(1, json.len())
             }),
-            // Only the schemas of CRDs have others, which are stored as JSON, and no map is in a list or in a map.
+            // Only schemas of CRDs have others, which are stored as JSON, and no map is in a list or in a map.
             Shape::Any(_) | Shape::Map(_) => 0,
         };
         varint(length) + length
     }
 }
 
-/// Negative numbers have all their bits.
+/// A negative number has all bits.
 fn signed(number: i64) -> usize {
     usize::try_from(number).map_or(10, varint)
 }

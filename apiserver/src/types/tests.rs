@@ -1,4 +1,4 @@
-//! What is read from protobuf: `messages.json` has objects as JSON, and as Go writes them in protobuf.
+//! Decoding of protobuf, compared with Go's in `messages.json`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use baton_merge::{Arena, Release, schema::kinds::GroupVersionKind};
@@ -19,7 +19,7 @@ fn pods() -> GroupVersionKind {
     GroupVersionKind::new("", "v1", "Pod")
 }
 
-/// The object in a body as Go would write it in JSON, or why there is none.
+/// The decoded object as JSON.
 fn read(body: &[u8]) -> Result<Json, String> {
     let arena = Arena::new();
     let object =
@@ -87,7 +87,7 @@ fn a_message_may_come_in_parts_and_with_unknown_fields() {
     assert_eq!(object["metadata"], serde_json::json!({"name": "a", "namespace": "b"}));
 }
 
-/// A field that holds bytes.
+/// A field of bytes.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut message = if number < 16 { vec![number << 3 | 2] } else { vec![number << 3 | 0x82, number >> 4] };
     let mut length = content.len();

@@ -1,4 +1,4 @@
-//! The wire format of protobuf: the fields of a message, before anybody says what they are.
+//! The wire format of protobuf.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ pub(super) enum Record<'b> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'b [u8]),
-    /// Of a sort that no field of the API has, by its number.
+    /// A wire type that the API doesn't use.
     Other(u8),
 }
 
 impl Record<'_> {
-    /// The number of its sort.
+    /// The number of the wire type.
     pub(super) fn wire_type(self) -> u8 {
         match self {
             Self::Varint(_) => 0,
@@ -26,12 +26,12 @@ impl Record<'_> {
     }
 }
 
-/// The occurrences of each field of a message, in their order.
+/// The occurrences of each field of a message, in order.
 #[derive(Debug, Default)]
 pub(super) struct Message<'b>(BTreeMap<u32, Vec<Record<'b>>>);
 
 impl<'b> Message<'b> {
-    /// Reads a message. One that is there in several parts is all of them together.
+    /// Reads a message; several parts are merged.
     pub(super) fn read(parts: impl IntoIterator<Item = &'b [u8]>) -> Result<Self, DecodeError> {
         let mut fields: BTreeMap<u32, Vec<Record<'b>>> = BTreeMap::new();
         for part in parts {
@@ -53,7 +53,7 @@ impl<'b> Message<'b> {
     }
 }
 
-/// The numbers that are packed into one occurrence.
+/// The numbers of a packed field.
 pub(super) fn packed(bytes: &[u8]) -> Result<Vec<Record<'_>>, DecodeError> {
     let mut reader = Reader(bytes);
     let mut numbers = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn packed(bytes: &[u8]) -> Result<Vec<Record<'_>>, DecodeError> {
     Ok(numbers)
 }
 
-/// What is left of a message.
+/// The rest of a message.
 struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {

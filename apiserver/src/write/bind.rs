@@ -1,4 +1,4 @@
-//! Bindings: a scheduler's decision on which node a pod runs. After `pkg/registry/core/pod/storage/storage.go`.
+//! Bindings: a scheduler's choice of a pod's node. After `pkg/registry/core/pod/storage/storage.go`.
 
 use baton_merge::{Arena, value::Value};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use crate::{
     status::Failure,
 };
 
-/// `POST` of a binding to a pod, or to the collection of bindings, where only the body names the pod.
+/// `POST` of a binding to a pod, or to the collection of bindings, where the body names the pod.
 pub(crate) fn bind(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
     media(request, target)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
@@ -42,7 +42,7 @@ pub(crate) fn bind(server: &Server, request: &Request, target: &RequestTarget) -
         check_preconditions(&pod, options.dry_run, &binding, object)?;
         check_unbound(&pod, object)?;
         let object = changed(&arena, object, |pod| assign(pod, &binding, server.now()));
-        // The server writes it itself, so that it has no owner.
+        // The server writes it itself, without an owner.
         let bound = live.replaced(object, &pod.resource.storage_version);
         if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &bound).is_ok()
         {
@@ -54,7 +54,7 @@ pub(crate) fn bind(server: &Server, request: &Request, target: &RequestTarget) -
     Ok(Response::json(201, &status))
 }
 
-/// Refuses a binding to something else than a node. The server reports that as an error of its own.
+/// Refuses a binding to anything but a node, which the server reports as an internal error.
 fn check(binding: &Json) -> Result<(), Failure> {
     let path = FieldPath::new("target");
     let mut errors = Vec::new();

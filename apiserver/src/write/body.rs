@@ -1,4 +1,4 @@
-//! What a request brings, in the formats that are read.
+//! Bodies of writes, in all supported formats.
 
 use std::{borrow::Cow, str};
 
@@ -30,13 +30,13 @@ pub(super) fn text(request: &Request) -> Result<&str, Failure> {
     str::from_utf8(&request.body).map_err(|error| Failure::bad_request(error.to_string()))
 }
 
-/// The kind of the objects that are sent to a place.
+/// The kind of the objects that a target accepts.
 fn kind(target: &RequestTarget) -> &GroupVersionKind {
     let RequestTarget { resource, subresource, .. } = target;
     resource.subresource(subresource).map_or(&resource.gvk, |subresource| &subresource.gvk)
 }
 
-/// Why an object that could be read isn't what its kind is.
+/// The error for an object that its kind can't decode.
 pub(super) fn unhandled(target: &RequestTarget, why: &Failure) -> Failure {
     Failure::bad_request(unhandled_kind(target) + &why.message)
 }
@@ -46,19 +46,19 @@ fn unhandled_kind(target: &RequestTarget) -> String {
     format!("{kind} in version {version:?} cannot be handled as a {kind}: ")
 }
 
-/// Why an object can't be read, without the kind that it was to be read as.
+/// The message without the kind at its start.
 pub(super) fn without_kind<'m>(target: &RequestTarget, message: &'m str) -> &'m str {
     message.strip_prefix(&unhandled_kind(target)).unwrap_or(message)
 }
 
-/// The text of a body, in which fields may be twice.
+/// The text of a body, which may have duplicate fields.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'r> {
     pub(super) text: &'r str,
     pub(super) is_yaml: bool,
 }
 
-/// The object in a body, and its text: none in protobuf.
+/// The object in a body, and its text, which is empty for protobuf.
 pub(super) fn object<'a, 'r>(
     arena: &'a Arena,
     request: &'r Request,

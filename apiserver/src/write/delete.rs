@@ -1,4 +1,4 @@
-//! Deletions: at once, once its finalizers are gone, or when its time is up. After `Store.Delete` of apiserver's
+//! Deletions: at once, after the finalizers, or after the grace period. After `Store.Delete` of apiserver's
 //! `registry/generic/registry/store.go`, and `registry/rest/delete.go`.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn deleted(
     }
 }
 
-/// The response to who deletes jobs and may not know that their pods stay, whether or not the jobs go.
+/// Adds the warning about the pods of jobs, which stay by default, whether or not the deletion succeeds.
 fn warned(response: Result<Response, Failure>, resource: &Resource, options: &DeleteOptions) -> Response {
     const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; set \
         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
@@ -74,7 +74,7 @@ fn warned(response: Result<Response, Failure>, resource: &Resource, options: &De
     response
 }
 
-/// `DELETE` of a collection: of what the selectors select of it.
+/// `DELETE` of a collection, with selectors.
 pub(crate) fn delete_collection(
     server: &Server,
     request: &Request,
@@ -106,7 +106,7 @@ fn all_deleted(
     read::listed(server, request, target, &deleted, metadata)
 }
 
-/// `POST` of an eviction: a deletion that a disruption budget may refuse.
+/// `POST` of an eviction, a deletion that a disruption budget may refuse.
 pub(crate) fn evict(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
     media(request, target)?;
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
@@ -127,11 +127,11 @@ pub(crate) fn evict(server: &Server, request: &Request, target: &RequestTarget) 
     Ok(Response::json(201, &status))
 }
 
-/// What a deletion made of an object.
+/// The outcome of a deletion.
 pub(crate) enum Deleted {
-    /// It is gone; this is how it was.
+    /// The object is removed; this was its last state.
     Gone(Arc<Record>),
-    /// It goes later.
+    /// The object is marked, and removed later.
     Marked(Arc<Record>),
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn delete_one(
     Err(Failure::modified(&target.resource, &target.name))
 }
 
-/// One attempt; none if another write was faster.
+/// One attempt; none after a conflict.
 fn attempt(
     server: &Server,
     target: &RequestTarget,
@@ -248,13 +248,13 @@ fn check_preconditions(
     Ok(())
 }
 
-/// What a deletion does to an object.
+/// The effect of a deletion.
 enum Step<'a> {
-    /// Nothing: the object is being deleted, and not later than is asked for.
+    /// None: the object is already being deleted, within this grace period.
     Keep,
-    /// Stores the object as deleted. It goes once its time is up and its finalizers are gone.
+    /// Stores the object as deleted. It is removed after its grace period and its finalizers.
     Mark(Value<'a>),
-    /// Stores a pod as deleted without a grace period first, so that watches see it.
+    /// Deletes an unscheduled pod: stores grace period 0 first, so that watches see it.
     MarkAndRemove(Value<'a>),
     Remove,
 }
@@ -318,7 +318,7 @@ fn time(arena: &Arena, at: Timestamp) -> Value<'_> {
     Value::String(arena.copy_text(&types::second_time(at)))
 }
 
-/// The object as one that goes so many seconds after its deletion, at a time that is left as it is if it isn't given.
+/// Sets the grace period and, if given, the time of the deletion.
 fn marked<'a>(arena: &'a Arena, object: Value<'a>, at: Option<Timestamp>, grace: i64) -> Value<'a> {
     let mut object = object;
     if let (Some(Value::Int(generation)), false) = (object.at(&["metadata", "generation"]), is_marked(object))
@@ -331,14 +331,14 @@ fn marked<'a>(arena: &'a Arena, object: Value<'a>, at: Option<Timestamp>, grace:
     object.with(arena, &["metadata", "deletionGracePeriodSeconds"], Some(Value::Int(grace)))
 }
 
-/// How long a pod is left to its node.
+/// The grace period of a pod.
 #[derive(Debug, PartialEq, Eq)]
 enum Grace {
-    /// No longer.
+    /// None.
     None,
-    /// As long as an earlier deletion said.
+    /// That of an earlier deletion.
     Pending,
-    /// Until a time, which is so many seconds after its deletion.
+    /// The time of the deletion, with the period in seconds.
     Until(Timestamp, i64),
 }
 
@@ -354,7 +354,7 @@ fn grace(now: Timestamp, options: &DeleteOptions, pod: Value<'_>) -> Grace {
         };
         let Some(asked) = asked.filter(|asked| *asked < left) else { return Grace::Pending };
         let end = after(end, asked - left);
-        // A period that is over already still leaves the pod to its node, unless there is to be none.
+        // An elapsed period still leaves the pod to its node, unless it is zero.
         return if end < now { Grace::Until(now, asked.min(1)) } else { Grace::Until(end, asked) };
     }
     let phase = pod.at(&["status", "phase"]).and_then(|phase| phase.as_str()).unwrap_or_default();
@@ -368,7 +368,7 @@ fn grace(now: Timestamp, options: &DeleteOptions, pod: Value<'_>) -> Grace {
     Grace::Until(after(now, seconds), seconds)
 }
 
-/// The object with the finalizers that the propagation policy asks for.
+/// Sets the finalizers of the propagation policy.
 fn with_finalizers<'a>(
     arena: &'a Arena,
     resource: &Resource,
@@ -384,7 +384,7 @@ fn with_finalizers<'a>(
     object.with(arena, &["metadata", "finalizers"], list)
 }
 
-/// The finalizers with those that the propagation policy asks for.
+/// The finalizers, with those of the propagation policy.
 fn finalizers<'a>(
     arena: &'a Arena,
     resource: &Resource,
@@ -402,7 +402,7 @@ fn finalizers<'a>(
         }
     });
     let wanted = match propagation {
-        // The garbage collector knows no Events.
+        // The garbage collector ignores Events.
         _ if resource.gvk.kind == "Event" && !resource.is_custom() => None,
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Foreground) => Some(FOREGROUND),
@@ -417,12 +417,12 @@ fn finalizers<'a>(
     arena.list(others.chain(wanted.map(Value::String)))
 }
 
-/// Kinds whose dependents stay unless a deletion says otherwise.
+/// Kinds whose dependents are orphaned by default.
 fn orphans_by_default(resource: &Resource) -> bool {
     resource.is("batch", "Job") || resource.is("", "ReplicationController")
 }
 
-/// Kinds whose deletion returns the object rather than a status.
+/// Kinds whose deletion returns the object instead of a status.
 fn returns_object(resource: &Resource) -> bool {
     const CORE: [&str; 8] = [
         "Namespace",
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn a_second_deletion_only_shortens_the_grace_period_from_its_start() {
         let now: Timestamp = "2026-01-01T00:00:10Z".parse().unwrap();
-        // Deleted ten seconds ago, for thirty.
+        // Deleted ten seconds ago, with 30 seconds.
         let pod =
             r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:30Z","deletionGracePeriodSeconds":30}}"#;
         let arena = Arena::new();
@@ -466,7 +466,7 @@ mod tests {
         assert_eq!(asked(None), Grace::Pending);
         assert_eq!(asked(Some(30)), Grace::Pending);
         assert_eq!(asked(Some(20)), until("2026-01-01T00:00:20Z", 20));
-        // What has passed is left to the node all the same.
+        // An elapsed period still leaves the pod to its node.
         assert_eq!(asked(Some(5)), until("2026-01-01T00:00:10Z", 1));
         assert_eq!(asked(Some(-1)), until("2026-01-01T00:00:10Z", 1));
         assert_eq!(asked(Some(0)), until("2026-01-01T00:00:10Z", 0));

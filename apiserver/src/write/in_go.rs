@@ -1,6 +1,6 @@
-//! The merge core's errors about an object that doesn't fit its schema, in the wording of structured-merge-diff's `typed` package.
+//! Schema errors of the merge core, in the wording of structured-merge-diff's `typed` package.
 
-/// The violations of a schema, each on its line, in the wording of the server.
+/// The violations, each on its line, in Go's wording.
 pub(super) fn in_go(message: &str) -> String {
     message.lines().map(violation).collect::<Vec<_>>().join("\n")
 }
@@ -35,7 +35,7 @@ fn violation(line: &str) -> String {
     }
 }
 
-/// A value in Go's own syntax.
+/// A value in Go's syntax.
 fn go_syntax(found: &str) -> &str {
     match found {
         "a map" => "map[string]interface {}{}",
@@ -44,7 +44,7 @@ fn go_syntax(found: &str) -> &str {
     }
 }
 
-/// The Go type of a value that was read from JSON.
+/// The Go type of a value from JSON.
 fn go_type(found: &str) -> &'static str {
     match found {
         "a map" => "map[string]interface {}",

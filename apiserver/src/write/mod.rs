@@ -1,4 +1,4 @@
-//! The verbs that change something.
+//! The verbs create, update, patch and delete.
 
 mod bind;
 mod body;
@@ -37,7 +37,7 @@ const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// So many names are generated for an object, where they are taken.
+/// The most names that are generated for an object, while they are taken.
 const GENERATED_NAMES: usize = 8;
 
 /// `POST` to a collection.
@@ -46,7 +46,7 @@ pub(crate) fn create(
     request: &Request,
     target: &RequestTarget,
 ) -> Result<Response, Failure> {
-    // A response that the client doesn't accept is refused before anything is stored, here and in the other writes.
+    // Checked before anything is stored, here and in the other writes.
     media(request, target)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
@@ -78,7 +78,7 @@ pub(crate) fn create(
     }
 }
 
-/// The object that a `POST` brings.
+/// The object in the body of a `POST`.
 pub(crate) fn read_body<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -90,7 +90,7 @@ pub(crate) fn read_body<'a>(
     Ok(server.read_object(arena, &target.resource, object)?.object)
 }
 
-/// `PUT` of an object or of a subresource.
+/// `PUT` of an object or a subresource.
 pub(crate) fn update(
     server: &Server,
     request: &Request,
@@ -124,7 +124,7 @@ pub(crate) fn update(
     respond(server, request, target, outcome, strictness)
 }
 
-/// `PATCH`, in all its forms.
+/// `PATCH` of all types.
 pub(crate) fn patch(server: &Server, request: &Request, target: &RequestTarget) -> Result<Response, Failure> {
     check_patch_type(request, target)?;
     media(request, target)?;
@@ -137,7 +137,7 @@ pub(crate) fn patch(server: &Server, request: &Request, target: &RequestTarget) 
     }
 }
 
-/// Refuses a patch of a sort that the resource doesn't take.
+/// Refuses a patch type that the resource doesn't support.
 pub(crate) fn check_patch_type(request: &Request, target: &RequestTarget) -> Result<(), Failure> {
     let content_type = request.content_type();
     let supported = if target.resource.is_custom() {
@@ -202,7 +202,7 @@ fn apply(
     respond(server, request, target, outcome, strictness)
 }
 
-/// Only an apply of the object itself makes one.
+/// Only an apply of the object itself can create it.
 fn of_apply(target: &RequestTarget) -> Existence {
     if target.subresource.is_empty() { Existence::Any } else { Existence::There }
 }
@@ -237,7 +237,7 @@ fn patch_live(
         };
         let (patched, shown) = patched(request.content_type(), &target.resource, live, &patch)?;
         let text = arena.copy_text(&patched.to_string());
-        // It was JSON, so nothing else can be wrong with it.
+        // It was JSON: only its depth can be wrong.
         let object = Value::from_text(&arena, text).map_err(|_| objects::too_deep())?;
         let unreadable = |failure: Failure| match failure.reason {
             "BadRequest" => {
@@ -255,8 +255,7 @@ fn patch_live(
     respond(server, request, target, outcome, strictness)
 }
 
-/// What a patch makes of the live object, and what is shown if that can't be read: the object itself, unless something else is
-/// said here.
+/// The patched object, and the text to show if it can't be decoded, unless that is the object itself.
 fn patched(
     content_type: &str,
     resource: &Resource,
@@ -283,14 +282,14 @@ fn patched(
     })
 }
 
-/// A patch whose result can't be read.
+/// The error of a patch whose result can't be decoded.
 fn invalid_patch(shown: &str, why: &str) -> Failure {
     let path = FieldPath::new("patch");
     let error = FieldError::invalid_text(&path, shown, why);
     Failure::invalid("", "", "", &[error])
 }
 
-/// The object that a request brings: of the resource, or its scale.
+/// The object or the scale in a request.
 fn read_new<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -309,7 +308,7 @@ fn read_new<'a>(
     server.read_object(arena, &target.resource, object)
 }
 
-/// Refuses a body without a kind where it needs one: the kind of a custom resource can't be known otherwise.
+/// Requires a kind in the body of a custom resource.
 fn check_has_kind(target: &RequestTarget, object: Value<'_>, text: Text<'_>) -> Result<(), Failure> {
     let is_missing = object.get("kind").and_then(|kind| kind.as_str()).is_none_or(str::is_empty);
     if !is_missing || !target.resource.is_custom() || target.subresource == "scale" {
@@ -323,7 +322,7 @@ fn check_has_kind(target: &RequestTarget, object: Value<'_>, text: Text<'_>) -> 
     ))
 }
 
-/// What is said of an object in a body that can't be read. Of built-in kinds it is said where they are read.
+/// Adds the kind to the error of an undecodable custom resource. The decoder of built-in kinds does it itself.
 fn unreadable(target: &RequestTarget, failure: Failure) -> Failure {
     let is_own =
         target.resource.is_custom() && target.subresource != "scale" && failure.reason == "BadRequest";
@@ -334,7 +333,7 @@ fn unreadable(target: &RequestTarget, failure: Failure) -> Failure {
     }
 }
 
-/// The object as one of the resource's kind and version, which one of a built-in kind needn't say. Others are refused.
+/// Requires the resource's kind and version, which default for built-in kinds.
 fn of_kind<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Result<Value<'a>, Failure> {
     let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
     let (own, wanted) = (&resource.gvk, resource.gvk.api_version());
@@ -388,7 +387,7 @@ fn metadata_text(object: Value<'_>, field: &str) -> String {
     object.at(&["metadata", field]).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
 }
 
-/// The place of a new object, under its name, and whether that was generated.
+/// The target of a new object, and whether its name was generated.
 fn named(target: &RequestTarget, object: Value<'_>) -> (RequestTarget, bool) {
     let (name, base) = (metadata_text(object, "name"), metadata_text(object, "generateName"));
     let is_generated = name.is_empty() && !base.is_empty();
@@ -396,7 +395,7 @@ fn named(target: &RequestTarget, object: Value<'_>) -> (RequestTarget, bool) {
     (RequestTarget { name, ..target.clone() }, is_generated)
 }
 
-/// Refuses an object that says it is another one than the path says.
+/// Refuses an object with another name or namespace than the path.
 fn check_target(target: &RequestTarget, object: Value<'_>) -> Result<(), Failure> {
     let name = metadata_text(object, "name");
     if name.is_empty() {
@@ -414,7 +413,7 @@ fn check_target(target: &RequestTarget, object: Value<'_>) -> Result<(), Failure
     check_namespace(target, object)
 }
 
-/// Refuses an object that says it is in another namespace. Where there are none it may say what it likes.
+/// Refuses an object in another namespace than the path; of cluster-scoped ones it is ignored.
 fn check_namespace(target: &RequestTarget, object: Value<'_>) -> Result<(), Failure> {
     let namespace = metadata_text(object, "namespace");
     if target.resource.namespaced && !namespace.is_empty() && namespace != target.namespace {
@@ -425,7 +424,7 @@ fn check_namespace(target: &RequestTarget, object: Value<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// Refuses a patch that makes another object of one. The server looks at it twice.
+/// Refuses a patch that changes the UID. The server checks it twice.
 fn check_uid(target: &RequestTarget, uid: &str, object: Value<'_>) -> Result<(), Failure> {
     let wanted = metadata_text(object, "uid");
     if wanted.is_empty() || wanted == uid {
@@ -437,7 +436,7 @@ fn check_uid(target: &RequestTarget, uid: &str, object: Value<'_>) -> Result<(),
     Err(Failure::invalid(group, kind, &target.name, &[error.clone(), error]))
 }
 
-/// Kinds of which a `PUT` may make an object.
+/// Kinds that a `PUT` can create.
 fn creates_on_update(resource: &Resource) -> bool {
     const KINDS: [(&str, &str); 11] = [
         ("", "Endpoints"),
@@ -469,7 +468,7 @@ fn respond(
             response.warnings = outcome.warnings;
             response
         }
-        // What is refused is warned of, too.
+        // A refused write has warnings, too.
         Err(failure) => Response::failure(&failure),
     };
     response.warnings.extend(strictness.into_warnings());

@@ -1,4 +1,4 @@
-//! One write to one object: what it makes of the object, whether that is allowed, and into the store with it.
+//! One write of one object: merge, admission, validation and storage.
 
 use std::{
     cell::{Cell, RefCell},
@@ -27,31 +27,30 @@ use crate::{
     store::{Draft, Owners, Record},
 };
 
-/// What is to become of an object.
+/// The content of a write.
 pub(crate) enum Input<'a> {
-    /// It is to have these fields.
+    /// Fields to apply.
     Apply(Value<'a>),
-    /// It is to be this.
+    /// The whole object after the write.
     Update(Value<'a>),
 }
 
-/// Says what a write wants, given the live object.
+/// Makes the content of a write from the live object.
 pub(crate) type MakeInput<'i, 's> = &'i dyn Fn(Option<Value<'s>>) -> Result<Input<'s>, Failure>;
 
-/// What became of it.
+/// The result of a write.
 pub(crate) struct Outcome {
     pub(crate) record: Arc<Record>,
     pub(crate) created: bool,
-    /// What the writer is warned of.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Whether an object may be there already, or has to be.
+/// Whether the object must exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Existence {
-    /// It must not be there.
+    /// It must not exist.
     New,
-    /// It has to be there.
+    /// It must exist.
     There,
     /// Either.
     Any,
@@ -65,19 +64,19 @@ pub(crate) struct OneWrite<'s> {
     pub(crate) existence: Existence,
 }
 
-/// So often a write is computed anew when others are faster, before the client gets an error.
+/// The most attempts after conflicts, before the client gets an error.
 const ATTEMPTS: usize = 100;
 
 impl<'s> OneWrite<'s> {
-    /// Carries the write out. `intend` says what it wants, given the live object.
+    /// Runs the write.
     pub(crate) fn run(&self, make_input: MakeInput<'_, 's>) -> Result<Outcome, Failure> {
         let (resource, name) = (&self.target.resource, &self.target.name);
-        // What is handed out to one Service is known to the next.
+        // The next Service sees the values that this one gets.
         let _one_by_one = resource.is("", "Service").then(|| self.server.allocates());
         for _ in 0..ATTEMPTS {
             let live = self.server.store.get(&resource.storage, &self.target.key());
             match (&live, self.existence) {
-                // What can't be stored at all is reported first.
+                // An invalid object is reported first.
                 (Some(live), Existence::New) => {
                     self.attempt(None, make_input)?;
                     return Err(self.already_exists(live, &make_input(None)?));
@@ -93,7 +92,7 @@ impl<'s> OneWrite<'s> {
         Err(Failure::modified(resource, name))
     }
 
-    /// What a creation gets where there is such an object.
+    /// The error of a creation whose object exists.
     fn already_exists(&self, live: &Record, intent: &Input<'_>) -> Failure {
         let mut failure = Failure::already_exists(&self.target.resource, &self.target.name);
         let (Input::Apply(object) | Input::Update(object)) = intent;
@@ -109,7 +108,7 @@ impl<'s> OneWrite<'s> {
         failure
     }
 
-    /// One attempt; none if another write was faster.
+    /// One attempt; none after a conflict.
     fn attempt(
         &self,
         record: Option<&Arc<Record>>,
@@ -120,7 +119,7 @@ impl<'s> OneWrite<'s> {
         let old = old.map_err(Failure::internal)?;
         let live = old.map(|old| resource.shown(arena, old));
         let wanted = make_input(live)?;
-        // What is written, in the version that is stored. The owners are recorded in the version of the request.
+        // The content in the stored version. The owners are recorded in the version of the request.
         let (wanted, brought) = self.converted(wanted);
         let (unfinished, finished) = (RefCell::new(None), Cell::new(None));
         let finish = |object| match self.finished(old, &wanted, brought.unwrap_or(object)) {
@@ -153,7 +152,7 @@ impl<'s> OneWrite<'s> {
         }
         let (Input::Apply(intended) | Input::Update(intended)) = wanted;
         let mut stored = stored.map_err(|refusal| self.refused(intended, live, refusal))?;
-        // Only an apply that creates has to say which object it is about.
+        // Only an apply that creates has to name the object.
         let has_name = old.is_none() || intended.at(&["metadata", "name"]).is_some();
         if has_name && matches!(wanted, Input::Apply(_)) {
             check_target(self.target, intended)?;
@@ -231,7 +230,7 @@ impl<'s> OneWrite<'s> {
         outcome(record)
     }
 
-    /// A record that etcd takes: without owners where these make it too large, unless they are what the write is about.
+    /// A record within etcd's limits: without owners if these are too large, unless the write is an apply.
     fn fitting(&self, record: Record, draft: &Draft<'_, '_>, is_apply: bool) -> Result<Record, Failure> {
         match limits::check(self.target, &record) {
             Err(_) if !is_apply => {
@@ -242,8 +241,8 @@ impl<'s> OneWrite<'s> {
         }
     }
 
-    /// What is wanted, as the server has it in memory: where the object is stored in another version, an update has been there
-    /// and back. Then also as it is stored.
+    /// The content as the server has it in memory: an update is converted to the stored version and back. Also the stored
+    /// object, then.
     fn converted(&self, wanted: Input<'s>) -> (Input<'s>, Option<Value<'s>>) {
         let (arena, resource) = (self.arena, &self.target.resource);
         match wanted {
@@ -256,7 +255,7 @@ impl<'s> OneWrite<'s> {
         }
     }
 
-    /// The object after the merge, as it is to be stored.
+    /// The object after the merge, prepared for the store.
     fn finished(
         &self,
         old: Option<Value<'s>>,
@@ -267,10 +266,10 @@ impl<'s> OneWrite<'s> {
         let resource = &target.resource;
         let object = match intent {
             _ if target.subresource == "scale" => objects::with_defaults(arena, resource, object),
-            // What an update brings was read before.
+            // An update was decoded before.
             Input::Update(_) => server.without_empty_lists(arena, resource, object),
             Input::Apply(_) => match old {
-                // What the request's version lacks stays, too.
+                // Keeps fields that the request's version lacks.
                 Some(old)
                     if resource.is_converted()
                         && same_but_for_owners(arena, resource.shown(arena, old), object) =>
@@ -300,7 +299,7 @@ impl<'s> OneWrite<'s> {
         Ok(object)
     }
 
-    /// What the request itself says of the object that it is meant for.
+    /// Preconditions in the object of the request.
     fn check_preconditions(&self, old: Option<Value<'_>>, intent: &Input<'_>) -> Result<(), Failure> {
         let (Input::Apply(object) | Input::Update(object)) = intent;
         let (resource, name) = (&self.target.resource, &self.target.name);
@@ -329,7 +328,7 @@ impl<'s> OneWrite<'s> {
                 return Err(Failure::conflict(resource, name, &why));
             }
             let number = number.map_err(Failure::without_reason);
-            // What it is to be a version of is gone, so that the object is created.
+            // The object of that version is gone, so a new one is created.
             return number.map(drop);
         };
         let (wanted, found) = (text(*object, "uid"), text(old, "uid"));
@@ -345,7 +344,7 @@ impl<'s> OneWrite<'s> {
             let is_current = options::version_number(&text(old, "resourceVersion")) == Ok(number);
             return if is_current { Ok(()) } else { Err(Failure::modified(resource, name)) };
         }
-        // An apply that says nothing of a version is computed from the live one, unless it says `null`.
+        // An apply without a version is computed from the live one; `null` counts as a version.
         let metadata = object.get("metadata").and_then(|metadata| metadata.as_map()).unwrap_or_default();
         let says_version = metadata.members().iter().any(|(name, _)| *name == "resourceVersion");
         if needs_version(resource) && (says_version || !is_apply) {
@@ -356,7 +355,7 @@ impl<'s> OneWrite<'s> {
         Ok(())
     }
 
-    /// How the field sets are spelled; only a write that would spell them otherwise has to know.
+    /// The spelling of the live field sets, needed only by a write that would change it.
     fn spelling(&self, record: &Record) -> Spelling {
         let written = if self.target.resource.is_custom() || self.target.subresource == "scale" {
             Order::Names
@@ -366,7 +365,7 @@ impl<'s> OneWrite<'s> {
         if record.order == written { Spelling::UNKNOWN } else { record.spelling() }
     }
 
-    /// A refusal of the merge core with the server's message.
+    /// The error of the merge core, with the server's message.
     fn refused(&self, intent: Value<'_>, live: Option<Value<'_>>, refusal: Refusal<'_>) -> Failure {
         match refusal {
             Refusal::Conflicts(conflicts) => {
@@ -383,7 +382,7 @@ impl<'s> OneWrite<'s> {
             Refusal::Invalid(message) => {
                 let (object, misfit) =
                     message.split_once(" doesn't fit its schema: ").unwrap_or(("", &message));
-                // The owners of what was there before the first apply are computed as if it was created.
+                // The owners before the first apply are computed as for a creation.
                 let (what, of, end) = match object {
                     "the live object" => ("create typed live", live, ""),
                     "the new object" => {
@@ -405,7 +404,7 @@ impl<'s> OneWrite<'s> {
                 ))
             }
             Refusal::Internal(message) => {
-                // The server names no version here, but where the fields don't fit, its message depends on the step of the merge.
+                // The server's message has no version here, and for other errors depends on the step of the merge.
                 let reason = message.strip_prefix("can't convert to the version ");
                 let reason = reason.and_then(|of| of.split_once(": ")).map(|(_, reason)| reason);
                 let of_custom = reason.filter(|reason| reason.starts_with("request to convert CR"));
@@ -415,12 +414,12 @@ impl<'s> OneWrite<'s> {
     }
 }
 
-/// Whether an object stays as it is, its `managedFields` aside.
+/// Whether an object is unchanged, apart from its `managedFields`.
 fn same_but_for_owners<'a>(arena: &'a Arena, old: Value<'a>, new: Value<'a>) -> bool {
     old.with(arena, &["metadata", "managedFields"], None) == new
 }
 
-/// Whether an update has to say which version it is computed from.
+/// Whether an update needs a `resourceVersion`.
 fn needs_version(resource: &Resource) -> bool {
     const KINDS: [(&str, &str); 12] = [
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
@@ -443,17 +442,17 @@ fn needs_version(resource: &Resource) -> bool {
             .any(|kind| resource.is("storage.k8s.io", kind))
 }
 
-/// An object that doesn't meet a precondition on its `UID` or its `ResourceVersion`, with the storage's message.
+/// The storage's message for an unmet precondition on `UID` or `ResourceVersion`.
 pub(crate) fn unmet(target: &RequestTarget, dry_run: bool, of: &str, wanted: &str, found: &str) -> String {
     let key = storage_key(target);
-    // A dry run asks another layer, which doesn't know where in etcd it is.
+    // A dry run fails in another layer, which doesn't know the prefix.
     let key = if dry_run { key.trim_start_matches("/registry") } else { &key };
     format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {of} in precondition: {wanted}, {of} in object meta: {found}"
     )
 }
 
-/// Where etcd would have the object.
+/// The key of the object in etcd.
 pub(crate) fn storage_key(target: &RequestTarget) -> String {
     let RequestTarget { resource, namespace, name, .. } = target;
     let group = if resource.is_custom() { format!("{}/", resource.gvk.group) } else { String::new() };

@@ -1,5 +1,4 @@
-//! Fields that can't be stored: unknown ones, and those that are there twice. They are refused, warned of or passed over, as
-//! `fieldValidation` says.
+//! Unknown and duplicate fields: refused, warned of or ignored, by `fieldValidation`.
 
 use std::{borrow::Cow, cell::RefCell, collections::HashSet, fmt};
 
@@ -13,7 +12,7 @@ use baton_merge::{Arena, value::Value, yaml};
 use super::body::Text;
 use crate::{options::FieldValidation, status::Failure};
 
-/// What is made of such fields, and those that were found.
+/// The unknown and duplicate fields of a write, and how they are treated.
 pub(super) struct Strictness {
     validation: FieldValidation,
     found: RefCell<Vec<String>>,
@@ -25,13 +24,13 @@ impl Strictness {
         Self { validation, found: RefCell::default(), duplicate_owners: RefCell::default() }
     }
 
-    /// Looks for fields that a body has twice, and takes note of the unknown ones.
+    /// Finds duplicate fields in a body, and adds the unknown ones.
     pub(super) fn check(&self, body: Text<'_>, unknown: &[String]) -> Result<(), Failure> {
         if self.validation == FieldValidation::Ignore {
             return Ok(());
         }
         let mut duplicates = Vec::new();
-        // JSON is YAML, too. Only where it has duplicates their lines are looked for.
+        // JSON is YAML, too: only a body with duplicates is searched for their lines.
         let json = Level { way: Way::Root, duplicates: &mut duplicates }
             .deserialize(&mut serde_json::Deserializer::from_str(body.text));
         if body.is_yaml && (json.is_err() || !duplicates.is_empty()) {
@@ -42,7 +41,7 @@ impl Strictness {
         self.note(unknown)
     }
 
-    /// Takes note of keys that are twice in YAML. Each is a warning of its own, and all are one error.
+    /// Adds duplicate keys of YAML: one warning each, and one error for all.
     fn add_lines(&self, mut lines: Vec<String>) {
         if self.validation == FieldValidation::Strict && !lines.is_empty() {
             lines.insert(0, "yaml: unmarshal errors:".to_owned());
@@ -52,7 +51,7 @@ impl Strictness {
         }
     }
 
-    /// Takes note of unknown fields.
+    /// Adds unknown fields.
     pub(super) fn note(&self, unknown: &[String]) -> Result<(), Failure> {
         if self.validation == FieldValidation::Ignore {
             return Ok(());
@@ -65,7 +64,7 @@ impl Strictness {
         Ok(())
     }
 
-    /// Takes note of what else can't be stored.
+    /// Adds other findings.
     pub(super) fn add(&self, texts: impl Iterator<Item = String>) {
         let mut found = self.found.borrow_mut();
         for text in texts {
@@ -75,7 +74,7 @@ impl Strictness {
         }
     }
 
-    /// The object with each of its owners once. A patch is said to have them only after the admission plugins changed it.
+    /// Drops duplicate owner references. Those of a patch are reported after admission.
     pub(super) fn deduped<'a>(&self, arena: &'a Arena, object: Value<'a>, is_patch: bool) -> Value<'a> {
         let path = ["metadata", "ownerReferences"];
         let owners = object.at(&path).and_then(|owners| owners.as_list()).unwrap_or_default();
@@ -96,7 +95,7 @@ impl Strictness {
         object.with(arena, &path, Some(Value::List(kept)))
     }
 
-    /// What the client is warned of. Fields are no warning where they were refused instead.
+    /// The warnings for the client, unless fields are refused.
     pub(super) fn into_warnings(self) -> Vec<String> {
         let fields =
             if self.validation == FieldValidation::Strict { Vec::new() } else { self.found.into_inner() };
@@ -104,7 +103,7 @@ impl Strictness {
     }
 }
 
-/// The way to a value.
+/// The path to a value.
 enum Way<'w> {
     Root,
     Member(&'w Way<'w>, &'w str),
@@ -122,11 +121,11 @@ impl fmt::Display for Way<'_> {
     }
 }
 
-/// The name of a member, without a copy where it has no escapes.
+/// The name of a member, not copied unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
 
-/// A value in which duplicates are looked for.
+/// A value that is searched for duplicates.
 struct Level<'l> {
     way: Way<'l>,
     duplicates: &'l mut Vec<String>,

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Access control.
 
 use baton_apiserver::Actor;
 use http::Method;
@@ -59,7 +59,7 @@ async fn a_user_may_do_what_its_roles_say() {
         let refused = anna.ask(method, path, Value::Null).await;
         assert_eq!(refused, Err((403, message.to_owned())), "{path}");
     }
-    // Everybody may find out what there is.
+    // Discovery is open to all users.
     assert_eq!(anna.get("/apis").await["kind"], "APIGroupList");
 }
 

@@ -78,7 +78,7 @@ async fn without_metrics_only_the_bounds_count() {
 #[tokio::test(start_paused = true)]
 async fn a_target_is_scaled_to_its_load_through_its_scale() {
     let cluster = cluster(2, json!(null)).await;
-    // Of 400m that two pods request, which is 75 percent where 50 are wanted.
+    // 75 percent of the 400m that two pods request; the target is 50 percent.
     cluster.server.set_load("default", "Deployment", "web", Load::Millicores(300));
     cluster.settle().await;
     assert_eq!(replicas(&cluster).await, 3);
@@ -218,7 +218,7 @@ async fn widget_with_autoscaler() -> Cluster {
     cluster
 }
 
-/// Makes pods of the widget, and returns why it isn't scaled.
+/// Creates pods of the widget, and returns why it isn't scaled.
 async fn unscaled_with(pods: impl IntoIterator<Item = Value>) -> String {
     let cluster = widget_with_autoscaler().await;
     for mut pod in pods {

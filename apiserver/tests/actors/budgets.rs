@@ -32,7 +32,7 @@ async fn a_budget_counts_its_pods_and_refuses_to_evict_too_many() {
     let eviction =
         |name: &str| json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}});
     cluster.post(&format!("{PODS}/one/eviction"), eviction("one")).await;
-    // Before anybody has counted again.
+    // Before the budget is counted again.
     let refused = cluster.ask(http::Method::POST, &format!("{PODS}/two/eviction"), eviction("two")).await;
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     assert_eq!(refused, Err((429, message.to_owned())));

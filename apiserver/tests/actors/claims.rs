@@ -66,7 +66,7 @@ async fn a_claim_takes_the_smallest_volume_that_fits() {
     cluster.post(CLAIMS, claim("data", json!(""))).await;
     assert_eq!(phase(&cluster, "data").await, "Bound");
     assert_eq!(cluster.get(&format!("{CLAIMS}/data")).await["spec"]["volumeName"], "small");
-    // What isn't made for the claim stays, for nobody else.
+    // A volume that wasn't provisioned for the claim stays, unbound.
     cluster.delete(&format!("{CLAIMS}/data"), Value::Null).await;
     cluster.post(CLAIMS, claim("other", json!(""))).await;
     assert_eq!(phase(&cluster, "other").await, "Bound");

@@ -1,4 +1,4 @@
-//! A server with actors, spoken to in JSON.
+//! A server with actors, and a JSON client.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl Cluster {
         self.ask(Method::DELETE, path, options).await.unwrap()
     }
 
-    /// Lets the actors do what they can do now.
+    /// Lets the actors do their current work.
     pub(crate) async fn settle(&self) {
         pass(Duration::from_millis(1)).await;
     }
@@ -91,7 +91,7 @@ pub(crate) fn config_map(name: &str, owners: &Value) -> Value {
     })
 }
 
-/// A reference to an object as an owner.
+/// An owner reference to an object.
 pub(crate) fn owned_by(owner: &Value) -> Value {
     json!([{
         "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
@@ -113,7 +113,7 @@ pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> &'v Value {
     conditions.iter().find(|condition| condition["type"] == kind).unwrap()
 }
 
-/// What a condition says: its status, reason and message.
+/// The status, the reason and the message of a condition.
 pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> [&'v str; 3] {
     let condition = condition(object, kind);
     ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())

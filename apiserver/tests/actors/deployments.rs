@@ -40,7 +40,7 @@ async fn cluster(replicas: u32, spec: Value) -> Cluster {
     cluster
 }
 
-/// The sizes that ReplicaSets want, by the images of their templates.
+/// The replica counts of ReplicaSets, by the images of their templates.
 async fn sizes(cluster: &Cluster) -> Vec<(String, i64)> {
     let sets = cluster.items(SETS).await;
     let size = |set: &Value| {
@@ -116,7 +116,7 @@ async fn a_rollout_goes_on_as_its_pods_become_ready() {
     cluster.server.pods().set_readiness(Readiness::After(Duration::from_secs(10)));
     cluster.patch(WEB, image("app:2")).await;
     cluster.settle().await;
-    // One more than wanted, and one less available.
+    // One surplus pod, and one unavailable.
     assert_eq!(sizes(&cluster).await, [size("app:1", 3), size("app:2", 2)]);
     let web = cluster.get(WEB).await;
     assert_eq!(web["status"]["updatedReplicas"], 2);

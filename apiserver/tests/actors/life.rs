@@ -1,4 +1,4 @@
-//! How long actors live.
+//! The lifetime of actors.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The actors of a server as its clients see them.
+//! The actors of a server, as clients see them.
 #![allow(clippy::unwrap_used)] // A test that can't go on fails.
 
 mod access;

@@ -1,4 +1,4 @@
-//! The end of namespaces.
+//! Deletion of namespaces.
 
 use baton_apiserver::Actor;
 use serde_json::json;

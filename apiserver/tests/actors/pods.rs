@@ -1,4 +1,4 @@
-//! How pods fare.
+//! Pods.
 
 use std::time::Duration;
 

@@ -102,7 +102,7 @@ async fn a_rollout_replaces_pods_from_the_last_to_the_partition() {
     let status = cluster.get(SET).await["status"].clone();
     assert_eq!([&status["currentReplicas"], &status["updatedReplicas"]], [1, 2]);
     assert_ne!(status["currentRevision"], status["updateRevision"]);
-    // A pod below the partition comes back as it was.
+    // A pod below the partition is created again from its old revision.
     cluster.delete(&format!("{PODS}/db-0"), Value::Null).await;
     pass(Duration::from_mins(1)).await;
     assert_eq!(images().await, ["app:1", "app:2", "app:2"]);
@@ -111,7 +111,7 @@ async fn a_rollout_replaces_pods_from_the_last_to_the_partition() {
     assert_eq!(images().await, ["app:2", "app:2", "app:2"]);
     let status = cluster.get(SET).await["status"].clone();
     assert_eq!(status["currentRevision"], status["updateRevision"]);
-    // Back to a template that there was: its revision is the newest again.
+    // Back to an earlier template: its revision becomes the newest again.
     cluster.patch(SET, image("app:1", 0)).await;
     pass(Duration::from_mins(1)).await;
     let revisions = cluster.items("/apis/apps/v1/namespaces/default/controllerrevisions").await;
