@@ -1,5 +1,5 @@
-//! Predicts an apply before it is sent: is it refused? If it is forced, what becomes of each field and of its owners? And does
-//! it change anything at all, or can a controller that reconciles again and again skip it?
+//! Predicts an apply before it is sent: is it refused? If it is forced, what happens to each field and its owners? Does it
+//! change anything, or can a controller skip it?
 //!
 //! ```text
 //! cargo run -p baton-merge --example predict
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let forced = shops.predict(&arena, Some(&live), &intent, Apply { force: true, ..apply })?;
     show(&arena, Value::from_json(&arena, &live)?, &forced);
 
-    // Costs much less than a prediction. Where it is false, predict, or just apply.
+    // Much cheaper than a prediction. If it is false, predict, or just apply.
     let (live, once_applied) = (Value::from_json(&arena, &live)?, forced.stored.to_json());
     let intent = Value::from_json(&arena, &intent)?;
     let is_noop = |live| shops.is_noop(live, intent, Apply { force: true, ..apply });
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints what becomes of each field that changes, or changes its owner.
+/// Prints each field that changes, or changes its owner.
 fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &PredictedApply<'a>) {
     let comparison = forced.comparison;
     let taken = |path: &Path<'_>| forced.taken.iter().find(|taken| taken.path == *path);
@@ -72,7 +72,7 @@ fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &PredictedApply<'a>) {
     println!("\ncertainty: {:?}", forced.certainty);
 }
 
-/// Who owns a path after the write.
+/// The owners of a path after the write.
 fn owners(forced: &PredictedApply<'_>, path: &Path<'_>) -> String {
     let owners = forced.stored.managed_fields.iter().filter(|entry| entry.fields.contains(path));
     owners.map(|entry| entry.manager).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! Shows who owns what of an object, field by field.
+//! Shows the owners of an object, field by field.
 //!
 //! ```text
 //! cargo run -p baton-merge --example who_owns
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The managers, and what each owns.
+/// The managers and their fields.
 fn owners<'a>(
     arena: &'a Arena,
     object: &'a serde_json::Value,
@@ -51,7 +51,7 @@ fn owners<'a>(
     entries.iter().map(owner).collect()
 }
 
-/// How many characters of a value are shown.
+/// The most characters of a value that are shown.
 const LONGEST: usize = 32;
 
 fn shortened(text: &str) -> String {

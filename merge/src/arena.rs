@@ -23,7 +23,7 @@ use bumpalo::Bump;
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
-/// A list that grows in an arena.
+/// A growing list in an arena.
 pub(crate) type ArenaVec<'a, T> = bumpalo::collections::Vec<'a, T>;
 
 impl Arena {
@@ -37,12 +37,12 @@ impl Arena {
         Self(Bump::with_capacity(bytes))
     }
 
-    /// Forgets everything in the arena and keeps its largest piece of memory for what comes next.
+    /// Frees everything in the arena and keeps its largest chunk for reuse.
     pub fn reset(&mut self) {
         self.0.reset();
     }
 
-    /// How many bytes the arena holds.
+    /// The bytes that the arena holds.
     pub fn allocated_bytes(&self) -> usize {
         self.0.allocated_bytes()
     }
@@ -55,7 +55,7 @@ impl Arena {
         ArenaVec::with_capacity_in(capacity, &self.0)
     }
 
-    /// A copy of a text that lives as long as what is computed in the arena.
+    /// A copy of a text in the arena.
     pub fn copy_text(&self, text: &str) -> &str {
         self.0.alloc_str(text)
     }
@@ -64,7 +64,7 @@ impl Arena {
         self.0.alloc_slice_copy(items)
     }
 
-    /// Items in memory of the arena, such as those of a [list](crate::value::Value::List).
+    /// A slice in the arena, such as that of a [list](crate::value::Value::List).
     pub fn list<T: Copy>(&self, items: impl IntoIterator<Item = T>) -> &[T] {
         let mut list = self.vec();
         list.extend(items);

@@ -1,12 +1,12 @@
-//! What a kube-apiserver does to the fields of an object when a client writes it: the merge, the conflicts, and who owns
-//! what afterwards. As a library, without a server and without I/O.
+//! The merge, the conflicts and the field owners of a write, as a kube-apiserver computes them. A library, without a server
+//! and without I/O.
 //!
-//! With it a program can ask before it writes:
+//! A program can ask before it writes:
 //!
 //! - Would this apply change anything, or can I skip it? ([`Resource::is_noop`])
 //! - What will the object and its `managedFields` be? ([`Resource::predict`])
-//! - Who stops me, or whose fields do I take? ([`PredictedApply::conflicts`], [`PredictedApply::taken`])
-//! - What disappears because I don't apply it any more? ([`PredictedApply::released`], [`PredictedApply::comparison`])
+//! - Which managers conflict, and whose fields does a forced apply take over? ([`PredictedApply::conflicts`], [`PredictedApply::taken`])
+//! - Which fields are removed because the intent no longer has them? ([`PredictedApply::released`], [`PredictedApply::comparison`])
 //! - How certain is the prediction? ([`PredictedApply::certainty`])
 //!
 //! ```
@@ -133,14 +133,14 @@
 //!
 //! 1. If no manager owns anything of the live object, give all fields to a manager called `before-first-apply`.
 //! 2. Check the intent against the **schema** of the kind. Unknown fields, wrong types and duplicate items are refused.
-//! 3. Read everybody's field set under today's schema: it may have changed since the set was written.
+//! 3. Read all field sets under the current schema: it may have changed since the set was written.
 //! 4. **Merge**: lay the intent over the live object. The intent wins where both have something; nothing is removed yet.
-//! 5. Take the intent's own paths as the applier's new field set. It replaces the old one: what isn't in the intent is
-//!    given up.
-//! 6. **Prune**: remove what the applier owned before, doesn't apply now, and no other manager owns.
-//! 7. Compare the outcome with the live object. What others own and what now has another value is a **conflict**: the
-//!    apply is refused, with every conflict named. If it is forced, the others lose these paths instead.
-//! 8. Write `managedFields` anew. If nothing is different but times, store nothing: `resourceVersion` stays.
+//! 5. Take the intent's own paths as the applier's new field set. It replaces the old one: paths that aren't in the
+//!    intent are released.
+//! 6. **Prune**: remove the fields that the applier owned before, doesn't apply now, and no other manager owns.
+//! 7. Compare the outcome with the live object. A changed path that another manager owns is a **conflict**: the apply
+//!    is refused, with every conflict named. If it is forced, the others lose these paths instead.
+//! 8. Write the new `managedFields`. If nothing is different but times, store nothing: `resourceVersion` stays.
 //!
 //! The [`updater`] does steps 3 to 7 for objects of any schema and managers of any kind; [`server`] does the rest. The
 //! examples below use the updater, to be short: with a schema that is *deduced* from the values.
@@ -407,7 +407,7 @@
 //!
 //! # Certainty
 //!
-//! What only a server knows isn't guessed. Every prediction says how far it goes ([`Certainty`]):
+//! Values that only a server knows aren't guessed. Every prediction has a [`Certainty`]:
 //!
 //! | certainty | means |
 //! | --- | --- |
@@ -464,7 +464,7 @@
 //! let live = Value::from_json(&arena, &live)?;
 //! assert!(shops.is_noop(live, Value::from_json(&arena, &intent)?, apply));
 //!
-//! // Letting go of a field changes something, though all that is left in the intent is live already.
+//! // Releasing a field is a change, although all that is left in the intent is live already.
 //! intent["spec"] = json!({"image": "shop:1"});
 //! assert!(!shops.is_noop(live, Value::from_json(&arena, &intent)?, apply));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

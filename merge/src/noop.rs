@@ -1,12 +1,12 @@
-//! Whether an apply changes nothing, seen without predicting it.
+//! Detects that an apply changes nothing, without predicting it.
 //!
-//! Most applies of an operator change nothing. To know that, no value has to be merged and no field set computed: it is
-//! enough to walk over the live object once, with the intent, the schema and the applier's own entry alongside. Each
-//! field of the intent has to be live as it is, in the same order, and owned; and nothing else may be owned. What the
-//! intent leaves alone has to fit the schema, since a server refuses every apply to an object that doesn't.
+//! Most applies of an operator change nothing. Detecting that needs no merge and no field set: one walk over the live
+//! object is enough, alongside the intent, the schema and the applier's own entry. Each field of the intent must be live,
+//! in the same order, and owned; and nothing else may be owned. The rest of the live object must fit the schema, since a
+//! server refuses every apply to an object that doesn't.
 //!
-//! "Yes" is certain for an object as a server returned it. "No" only means that a prediction is needed: this walk
-//! stops at what is rare (nulls, entries of other versions, a map that isn't sorted).
+//! True is certain for an object as a server returned it. False only means that a prediction is needed: this walk stops at
+//! rare cases (nulls, entries of other versions, an unsorted map).
 
 use crate::{
     fieldpath::PathElement,
@@ -20,11 +20,10 @@ use crate::{
 type Object<'a> = value::Map<'a>;
 
 impl Resource<'_> {
-    /// Whether an apply certainly changes nothing, for much less than what [`predict`](Self::predict) costs. `false` means
-    /// that it changes something, or that only the prediction can find out.
+    /// Whether an apply certainly changes nothing, for much less than [`predict`](Self::predict) costs. `false` means that
+    /// it changes something, or that only a prediction can tell.
     ///
-    /// The live object has to be as the server returned it. A server that stored it before its schema changed is
-    /// provided for.
+    /// The live object must be as the server returned it. It may have been stored before a change of its schema.
     pub fn is_noop(&self, live: Value<'_>, intent: Value<'_>, apply: Apply<'_>) -> bool {
         check(*self, live, intent, apply).is_some()
     }
@@ -37,13 +36,13 @@ fn check(resource: Resource<'_>, live: Value<'_>, intent: Value<'_>, apply: Appl
     };
     let of_scale = apply.subresource == "scale";
     let resets = resource.resets(apply.subresource).filter(|_| !of_scale)?;
-    // Who writes what a write resets owns nothing by it, which is left to the prediction.
+    // A manager doesn't own the fields that its write resets, which is left to the prediction.
     let says = |path: &[&str]| intent.at(path).is_some();
     let resets_nothing = match resets {
         Resets::Fields(fields) => !fields.iter().any(|path| says(path)),
         Resets::AllBut(_) => false,
     };
-    // The one keeps its intent in an annotation, the other is given a name.
+    // `kubectl` keeps its intent in an annotation, and an empty name is replaced.
     let is_special = matches!(apply.manager, "kubectl" | "");
     require(kind_of(live) && kind_of(intent) && resets_nothing && !is_special)?;
     require(resource.is_stored_as_written() && !resource.fills_in_labels())?;
@@ -58,7 +57,7 @@ fn check(resource: Resource<'_>, live: Value<'_>, intent: Value<'_>, apply: Appl
     walk.object(root, intent.as_map()?, live.as_map()?, own)
 }
 
-/// Whether no part of metadata is owned that isn't there: it may be stored empty, and then the next write drops it.
+/// Whether all owned parts of metadata are present: an absent one may be stored empty, and the next write drops it.
 fn shows_all_metadata(live: Value<'_>, entries: &[Value<'_>]) -> bool {
     HIDDEN_WHEN_EMPTY.iter().all(|path| {
         let Some(PathElement::Field(name)) = path.elements().last() else { return true };
@@ -80,7 +79,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The fields of the applier's entry, where all entries stay as they are.
+    /// The fields of the applier's entry, if all entries stay as they are.
     fn own_entry<'e>(
         self,
         resource: Resource<'_>,
@@ -91,13 +90,13 @@ impl Walk<'_> {
         let mut seen: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
         for entry in entries {
             let entry = Entry::read(entry)?;
-            // As the server writes entries: in its order, which for times is that of their text, and one of each manager.
+            // As the server writes entries: sorted, times as text, and one for each manager.
             require(seen.last().is_none_or(|last| last.key() < entry.key()))?;
             require(entry.api_version == resource.api_version())?;
             let is_own = entry.manager == apply.manager
                 && entry.operation == "Apply"
                 && entry.subresource == apply.subresource;
-            // An owner of nothing would go, and what the server doesn't write it would write anew.
+            // An empty entry would be removed, and one in another format rewritten.
             require(!entry.fields.is_empty())?;
             if is_own {
                 own = Some(entry.fields);
@@ -112,7 +111,7 @@ impl Walk<'_> {
         own
     }
 
-    /// Whether a set is read under this schema as it was written: no manager owns something below what is atomic.
+    /// Whether a set is unchanged by reconciliation: no manager owns a path below an atomic value.
     fn stays(self, type_id: TypeId, fields: Object<'_>, is_leaf: bool) -> Option<()> {
         let atom = self.schema.atom(type_id)?;
         match (&atom.map, atom.scalar, &atom.list) {
@@ -143,7 +142,7 @@ impl Walk<'_> {
         self.stays(type_id, below, below.is_empty())
     }
 
-    /// The object itself: what says which one it is isn't owned.
+    /// The object itself, whose identity isn't owned.
     fn object(self, map: &Map, intent: Object<'_>, live: Object<'_>, owned: Object<'_>) -> Option<()> {
         let mut owned = Owned::new(owned, false)?;
         for (name, intent, live) in Object::zip(intent, live) {
@@ -167,7 +166,7 @@ impl Walk<'_> {
         live: Object<'_>,
         owned: &mut Owned<'_>,
     ) -> Option<()> {
-        // An empty one would be owned itself, were that not stripped.
+        // An empty one would be owned itself, if it wasn't stripped.
         require(intent.is_none_or(|intent| intent.as_map().is_some_and(|intent| !intent.is_empty())))?;
         let intent = intent.and_then(|intent| intent.as_map()).unwrap_or_default();
         let is_owned = intent.members().iter().any(|(name, _)| !is_stripped(name));
@@ -175,7 +174,7 @@ impl Walk<'_> {
         for (name, intent, live) in Object::zip(intent, live) {
             let live = live?;
             match intent {
-                // Its entries have been read, and are no part of what is merged.
+                // Its entries are checked, and aren't merged.
                 None if name == "managedFields" => {}
                 Some(intent) if is_stripped(name) => {
                     require(intent.is_identical(&live))?;
@@ -187,7 +186,7 @@ impl Walk<'_> {
         owned.exhausted()
     }
 
-    /// A member that is live, and in the intent or not.
+    /// A live member, also in the intent or not.
     fn member(
         self,
         map: &Map,
@@ -200,7 +199,7 @@ impl Walk<'_> {
         let named = map.named_field(name);
         let is_empty = intent.as_map().is_some_and(|map| map.is_empty());
         let owns_itself = named.is_none() || is_empty;
-        // A field whose list is empty isn't owned at all.
+        // A field with an empty list isn't owned.
         if !owns_itself && intent.as_list().is_some_and(<[_]>::is_empty) {
             let list = self.schema.atom(named?)?.list.as_ref()?;
             require(!list.is_atomic() && live.as_list().is_some())?;
@@ -209,7 +208,7 @@ impl Walk<'_> {
         self.value(named.unwrap_or(map.element), intent, live, owned.take(name)?, owns_itself)
     }
 
-    /// A value and what is owned of it: nothing but itself for a leaf, else what is below it.
+    /// A value and its owned fields: itself for a leaf, otherwise those below it.
     fn value(
         self,
         type_id: TypeId,
@@ -226,7 +225,7 @@ impl Walk<'_> {
                     require(Value::Map(intent).is_identical(&live) && owned.is_empty())?;
                     return self.fits(type_id, live, Duplicates::Forbidden);
                 }
-                // Pruning may take a map that was applied empty away with all that came into it.
+                // Pruning may remove a map that was applied empty, with all its later content.
                 let holds_nothing = || below.members().iter().any(|(_, value)| value.any(&holds_nothing));
                 require(!intent.is_empty() || !holds_nothing())?;
                 let mut owned = Owned::new(owned, owns_itself)?;
@@ -278,7 +277,7 @@ impl Walk<'_> {
             name.clear();
             self.write_name(list, intent, &mut name)?;
             let owned = owned.get(&name)?.as_map()?;
-            // Pruning is odd with items of which nothing but the item itself is owned.
+            // Pruning treats items specially of which only the item itself is owned.
             require(list.keys.is_empty() || !owned.is_empty() || is_atomic)?;
             self.value(list.element, *intent, *live, owned, true)?;
         }
@@ -286,7 +285,7 @@ impl Walk<'_> {
         self.are_unique(list, live)
     }
 
-    /// Whether a value is what its type allows, as validation has it, without the texts of its errors.
+    /// Whether a value fits its type, without error messages.
     fn fits(self, type_id: TypeId, value: Value<'_>, duplicates: Duplicates) -> Option<()> {
         let atom = self.schema.atom(type_id)?;
         match value {
@@ -306,7 +305,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a value can be an item of a list: where items have names, it has one.
+    /// Whether a value can be an item of a list: in an associative one it needs a name.
     fn fits_in(self, list: &List, item: Value<'_>, duplicates: Duplicates) -> Option<()> {
         if list.is_associative() {
             let is_set = list.keys.is_empty();
@@ -329,7 +328,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The value of an item's key, where it has one or there is a default.
+    /// The value of an item's key, or its default.
     fn key<'v>(key: &'v Key, item: &Value<'v>) -> Option<Value<'v>> {
         item.get(&key.name).or_else(|| match &key.default {
             KeyDefault::Value(default) => Value::of_scalar(default),
@@ -337,7 +336,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Writes the item's name as it stands in field sets.
+    /// Writes the item's name as in field sets.
     fn write_name(self, list: &List, item: &Value<'_>, out: &mut String) -> Option<()> {
         if list.keys.is_empty() {
             out.push_str("v:");
@@ -361,7 +360,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Whether no two live items have one name. Duplicates are legal there, and are merged in a way of their own.
+    /// Whether no two live items share a name. Duplicates are legal there, and are merged differently.
     fn are_unique(self, list: &List, live: &[Value<'_>]) -> Option<()> {
         const FEW: usize = 16;
         if live.len() <= FEW {
@@ -397,18 +396,18 @@ fn holds_nothing(value: &Value<'_>) -> bool {
     }
 }
 
-/// Writes a scalar as it stands in the name of an item, where that is plain.
+/// Writes a scalar as in the name of an item, if it is plain.
 fn write_scalar(value: Value<'_>, out: &mut String) -> Option<()> {
     match value {
         Value::String(text) => {
-            // What is escaped for HTML is left to the prediction.
+            // HTML escapes are left to the prediction.
             require(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']))?;
             out.push('"');
             escape_json(out, text);
             out.push('"');
         }
         Value::Int(number) => {
-            // A set that is read again has floats, of which a large one stands for several integers.
+            // A set that is read again has floats, and a large float equals several integers.
             require(number.unsigned_abs() < 1 << f64::MANTISSA_DIGITS)?;
             out.push_str(&number.to_string());
         }
@@ -433,12 +432,12 @@ fn is_stripped(name: &str) -> bool {
     )
 }
 
-/// The members of a level, but for the mark of the level itself.
+/// The members of a level, without the mark of the level itself.
 fn members(fields: Object<'_>) -> impl Iterator<Item = value::Member<'_>> {
     fields.members().iter().copied().filter(|(name, _)| *name != ".")
 }
 
-/// An entry of `managedFields`, as it stands in an object.
+/// An entry of `managedFields` in an object.
 struct Entry<'e> {
     manager: &'e str,
     operation: &'e str,
@@ -449,7 +448,7 @@ struct Entry<'e> {
 }
 
 impl<'e> Entry<'e> {
-    /// Reads an entry that has all it must have, nothing empty and nothing else.
+    /// Reads an entry that has all required members, nothing empty and nothing else.
     fn read(entry: &Value<'e>) -> Option<Self> {
         const TIME: usize = "2026-01-02T03:04:05Z".len();
         let (mut manager, mut operation, mut api_version, mut subresource, mut time) = ("", "", "", "", "");
@@ -474,12 +473,12 @@ impl<'e> Entry<'e> {
         Some(Self { manager, operation, api_version, subresource, time, fields: fields? })
     }
 
-    /// What entries are sorted by; the version is the same for all.
+    /// The sort key of entries; the version is the same for all.
     fn key(&self) -> (&str, &str, &str, &str) {
         (self.operation, self.time, self.manager, self.subresource)
     }
 
-    /// What the server keeps entries apart by; the version is the same for all.
+    /// The identity of a manager; the version is the same for all.
     fn identity(&self) -> (&'e str, &'e str, &'e str) {
         (self.manager, self.operation, self.subresource)
     }
@@ -495,16 +494,16 @@ fn is_element(name: &str) -> bool {
     }
 }
 
-/// What is owned of a map, member by member in order.
+/// The owned members of a map, in order.
 struct Owned<'a> {
     members: Option<std::slice::Iter<'a, value::Member<'a>>>,
 }
 
 impl<'a> Owned<'a> {
-    /// The members of a level, which is marked as owned itself or not.
+    /// The members of a level, with its mark or without.
     fn new(fields: Object<'a>, is_marked: bool) -> Option<Self> {
         let mut members = fields.members().iter();
-        // A level with nothing below it is marked by being there.
+        // A level without members is marked by its presence.
         if is_marked && !fields.is_empty() {
             require(members.next()?.0 == ".")?;
         }
@@ -515,7 +514,7 @@ impl<'a> Owned<'a> {
         Self { members: None }
     }
 
-    /// What is owned below the next member, which has to be this one.
+    /// The owned fields below the next member, which must be this one.
     fn take(&mut self, name: &str) -> Option<Object<'a>> {
         let (own, below) = self.members.as_mut()?.next()?;
         require(own.strip_prefix("f:") == Some(name))?;

@@ -1,8 +1,8 @@
-//! What a server-side apply would do, before it is sent.
+//! Predictions of server-side applies.
 //!
-//! The entry point of this crate for appliers: a [`PredictedApply`] says what becomes of the object and of each manager's
-//! ownership, whose fields are taken over and which are released, and how certain that is. [`Resource::is_noop`] finds
-//! for less that an apply would change nothing.
+//! The entry point of this crate for appliers: a [`PredictedApply`] has the object and its owners after the apply, which fields
+//! it takes over and releases, and how certain that is. [`Resource::is_noop`] detects at less cost that an apply would
+//! change nothing.
 
 use std::fmt::{self, Display};
 
@@ -22,7 +22,7 @@ use crate::{
 pub struct Apply<'a> {
     /// The field manager's name.
     pub manager: &'a str,
-    /// Whether it takes what others own.
+    /// Whether it takes over the fields of other managers.
     pub force: bool,
     /// The subresource that it is applied to; empty for the object itself.
     pub subresource: &'a str,
@@ -32,37 +32,37 @@ pub struct Apply<'a> {
     pub release: Release,
 }
 
-/// What an apply leads to.
+/// The predicted result of an apply.
 #[derive(Clone, Debug)]
 pub struct PredictedApply<'a> {
-    /// The object and its `managedFields` afterwards. Where the apply is refused, as they are.
+    /// The object and its `managedFields` afterwards; those before if the apply is refused.
     pub stored: Stored<'a>,
     /// Whether anything is stored: if not, the object keeps its `resourceVersion`.
     pub changed: bool,
-    /// Why the apply is refused; empty where it isn't.
+    /// The conflicts of a refused apply, otherwise empty.
     pub conflicts: Conflicts<'a>,
-    /// What becomes different in the object, but for its `managedFields`.
+    /// The changes of the object, without its `managedFields`.
     pub comparison: ValueComparison<'a>,
-    /// What others owned and the applier owns alone afterwards, in the order of the managers.
+    /// Paths of other managers that only the applier owns afterwards, in the order of the managers.
     pub taken: Vec<Taken<'a>>,
-    /// What others owned and is gone, such as a field in a list item that the applier doesn't apply any more.
+    /// Paths of other managers that are removed, such as a field in a list item that the applier no longer applies.
     pub dropped: Vec<Taken<'a>>,
-    /// What the applier owned and doesn't apply any more. What of it is gone is in the comparison's `removed`.
+    /// Paths that the applier owned and no longer applies. Removed ones are in the comparison's `removed`.
     pub released: FieldSet<'a>,
-    /// How far this can be relied on.
+    /// How certain the prediction is.
     pub certainty: Certainty,
 }
 
-/// A path that an apply takes from another manager, or that goes with what it removes.
+/// A path that an apply takes over from another manager, or removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken<'a> {
-    /// What is taken or gone.
+    /// The path.
     pub path: Path<'a>,
-    /// The manager that owned it.
+    /// The former owner.
     pub from: ManagerId<'a>,
 }
 
-/// The conflicts of an apply, which prints as the server's message does.
+/// The conflicts of an apply, which print as the server's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts<'a>(Vec<Conflict<'a, ManagerId<'a>>>);
 
@@ -124,28 +124,28 @@ impl Display for Conflicts<'_> {
     }
 }
 
-/// Why nothing can be predicted.
+/// The reason why there is no prediction.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PredictError {
-    /// The server would refuse the apply, for another reason than conflicts.
+    /// The server would refuse the apply, for a reason other than conflicts.
     #[error("the server would refuse this apply: {0}")]
     Refused(String),
     /// An object can't be read.
     #[error("can't read the {what}: {source}")]
     Value {
-        /// Which object.
+        /// The object.
         what: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: ValueError,
     },
 }
 
 impl<'a> Resource<'a> {
-    /// Predicts an apply of an intent onto the live object, or a creation where there is none.
+    /// Predicts an apply of an intent to the live object, or a creation without one.
     ///
     /// # Errors
-    /// When the server would refuse it, for another reason than conflicts.
+    /// When the server would refuse it, for a reason other than conflicts.
     ///
     /// ```
     /// use baton_merge::{Arena, Release, predict::Apply, schema::kinds::GroupVersionKind, server::Resources};
@@ -202,10 +202,10 @@ impl<'a> Resource<'a> {
         self.predict_values(arena, live, read("intent", intent)?, apply)
     }
 
-    /// As [`predict`](Self::predict), for objects that are [values](Value) already, such as typed ones.
+    /// As [`predict`](Self::predict), for [values](Value).
     ///
     /// # Errors
-    /// When the server would refuse it, for another reason than conflicts.
+    /// When the server would refuse it, for a reason other than conflicts.
     pub fn predict_values(
         &self,
         arena: &'a Arena,

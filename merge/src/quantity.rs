@@ -1,17 +1,16 @@
-//! Quantities such as `500m` and `1Gi`, as the API server spells them.
+//! Quantities such as `500m` and `1Gi`, in the API server's spelling.
 //!
-//! The server reads a quantity into a number and writes it in a form of its own, after
-//! `k8s.io/apimachinery/pkg/api/resource`. So what is stored may be spelled otherwise than what was applied, and an intent
-//! that isn't spelled as the server does would never be live.
+//! The server parses a quantity and writes it in a form of its own, after `k8s.io/apimachinery/pkg/api/resource`. So the
+//! stored spelling may differ from the applied one, and an intent in another spelling would never be live.
 
 use std::iter;
 
-/// How small the smallest part of a quantity may be. What is smaller is rounded away from zero.
+/// The smallest part of a quantity. Anything smaller is rounded away from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// Thousandths: what the server keeps of the amounts in a list of resources, such as `limits`.
+    /// Thousandths, in lists of resources such as `limits`.
     Milli,
-    /// Billionths: what it keeps of any other quantity.
+    /// Billionths, in any other quantity.
     Nano,
 }
 
@@ -24,13 +23,13 @@ impl Precision {
     }
 }
 
-/// The spelling under which the server stores a quantity, as it reads it again. Absent where the text is no quantity, or
-/// one that the server can't write: a number above `999E` with such a suffix.
+/// The stored spelling of a quantity, stable under further reads. None for an invalid text, or a quantity that the server
+/// can't write: a number above `999E` with such a suffix.
 pub fn canonical(text: &str, precision: Precision) -> Option<String> {
     Quantity::parse(text, precision)?.spelled()
 }
 
-/// Whether two texts are quantities of the same number.
+/// Whether two texts are equal quantities.
 pub fn are_equal(one: &str, other: &str) -> bool {
     match (Quantity::parse(one, Precision::Nano), Quantity::parse(other, Precision::Nano)) {
         (Some(one), Some(other)) => one.number == other.number,
@@ -38,14 +37,14 @@ pub fn are_equal(one: &str, other: &str) -> bool {
     }
 }
 
-/// How a quantity says its magnitude.
+/// The format of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// By a suffix that stands for a power of a thousand, or by none.
+    /// A suffix for a power of a thousand, or none.
     Decimal,
-    /// By a suffix that stands for a power of 1024.
+    /// A suffix for a power of 1024.
     Binary,
-    /// By a power of ten, such as `e3`.
+    /// A power of ten, such as `e3`.
     Exponent,
 }
 
@@ -53,9 +52,9 @@ enum Format {
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 /// The suffixes of the powers of 1024, from 1.
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/// The power of a thousand without a suffix.
+/// The index of the power of a thousand without a suffix.
 const ONE: usize = 3;
-/// A power of ten beyond this is nonsense.
+/// The largest power of ten that is accepted.
 const GREATEST_EXPONENT: i32 = 1_000_000;
 /// The greatest quantity with a binary suffix.
 const GREATEST: u128 = i64::MAX as u128;
@@ -63,7 +62,7 @@ const GREATEST: u128 = i64::MAX as u128;
 struct Quantity<'t> {
     number: Number,
     format: Format,
-    /// The text as it was read, where the server keeps it. That isn't always the shortest one: `1.500` and `+1` are kept.
+    /// The text as it was read, if the server keeps it. It isn't always the shortest one: `1.500` and `+1` are kept.
     kept: Option<&'t str>,
 }
 
@@ -73,7 +72,7 @@ struct Number {
     is_negative: bool,
     /// From the highest to the lowest, without zeros at either end. None for zero.
     digits: Vec<u8>,
-    /// Which power of ten the last digit counts.
+    /// The power of ten of the last digit.
     exponent: i32,
 }
 
@@ -133,7 +132,7 @@ impl<'t> Quantity<'t> {
     }
 }
 
-/// What a suffix says: a power of 1024, or of ten.
+/// The power of a suffix: of 1024, or of ten.
 fn magnitude(suffix: &str) -> Option<(Format, i32)> {
     let position = |suffixes: &[&str]| {
         let position = suffixes.iter().position(|known| *known == suffix)?;
@@ -149,8 +148,8 @@ fn magnitude(suffix: &str) -> Option<(Format, i32)> {
     (-GREATEST_EXPONENT..=GREATEST_EXPONENT).contains(&exponent).then_some((Format::Exponent, exponent))
 }
 
-/// Whether the server keeps the text of a decimal number, of which the magnitude suits: one that it can hold in an integer
-/// and from which it sees no zeros to take away.
+/// Whether the server keeps the text of a decimal number with a suitable magnitude: one that fits an integer and has no
+/// zeros to remove.
 fn is_kept_decimal(whole: &str, fraction: &str) -> bool {
     const MOST_DIGITS: usize = 18;
     let starts_well = !whole.is_empty();
@@ -158,7 +157,7 @@ fn is_kept_decimal(whole: &str, fraction: &str) -> bool {
     starts_well && ends_well && whole.len() + fraction.len() <= MOST_DIGITS
 }
 
-/// The same for a whole number with a binary suffix.
+/// The same for an integer with a binary suffix.
 fn is_kept_binary(whole: &str, power: i32) -> bool {
     let has_room = i32::try_from(whole.len()).is_ok_and(|digits| digits + 3 * power <= 14);
     has_room && whole.parse::<u64>().is_ok_and(|number| number % 8 != 0)
@@ -202,7 +201,7 @@ impl Number {
         self.digits.insert(0, 1);
     }
 
-    /// Cuts off what is more than the greatest integer.
+    /// Caps the number at the greatest integer.
     fn cap(&mut self) {
         let fraction = usize::try_from(-self.exponent).unwrap_or(0).min(self.digits.len());
         let (whole, fraction) = self.digits.split_at(self.digits.len() - fraction);
@@ -216,7 +215,7 @@ impl Number {
         }
     }
 
-    /// Takes the zeros away, and the sign of zero.
+    /// Removes zeros, and the sign of zero.
     fn normalize(&mut self) {
         let zeros = self.digits.iter().rev().take_while(|digit| **digit == 0).count();
         self.digits.truncate(self.digits.len() - zeros);
@@ -243,7 +242,7 @@ impl Number {
         Some((number, suffix?))
     }
 
-    /// How many times it is this power of ten, which is at most its own.
+    /// The number in units of this power of ten, which is at most its own.
     fn in_units_of(&self, exponent: i32) -> String {
         if self.digits.is_empty() {
             return "0".to_owned();
@@ -264,8 +263,8 @@ mod tests {
 
     use super::*;
 
-    /// Texts, and what `resource.ParseQuantity` of k8s.io/apimachinery v0.36.3 makes of them, read and written until they stay
-    /// as they are: as such, and rounded up to thousandths.
+    /// Texts with the results of `resource.ParseQuantity` of k8s.io/apimachinery v0.36.3, read and written until they are
+    /// stable: as they are, and rounded up to thousandths.
     const CASES: &[(&str, &str, &str)] = &[
         ("0", "0", "0"),
         ("00", "0", "0"),
@@ -380,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_the_server_cannot_write_has_no_spelling() {
-        // It would drop the suffix and store another number.
+        // The server drops the suffix and stores another number.
         for text in ["1000E", "1000000P", "2000000000T"] {
             assert_eq!(canonical(text, Precision::Nano), None, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Server releases and what differs between them.
+//! Server releases and their differences.
 //!
 //! Everything that depends on the server's release is a field of [`Rules`], decided here and nowhere else.
 
@@ -33,7 +33,7 @@ impl Release {
         Self { minor, patch }
     }
 
-    /// What this release does. Those before the oldest and after the latest known ones count as these.
+    /// The rules of this release. Unknown releases have those of the nearest known one.
     pub(crate) fn rules(self) -> Rules {
         Rules {
             // structured-merge-diff 6.3.0; kube 1.33 has 4.6.
@@ -59,26 +59,25 @@ impl Default for Release {
     }
 }
 
-/// What differs between releases.
+/// The differences between releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a rule of its own, that came or went in another release"
 )]
 pub(crate) struct Rules {
-    /// An item of a map list may lack some of its keys; the others name it. Before, each key without a default had to
-    /// be there.
+    /// Items of a map list may omit some of their keys. Before, each key without a default was required.
     pub(crate) keys_may_be_omitted: bool,
-    /// A map or list that pruning empties stays as `{}` or `[]`; elsewhere it is gone.
+    /// A map or list that pruning empties stays as `{}` or `[]`; otherwise it is removed.
     pub(crate) emptied_containers_stay: bool,
-    /// What is extracted has empty maps and lists as they are, and an item of a list once. Before, what was empty became
-    /// null, and an item that was in the set with something below it came out twice.
+    /// Extraction keeps empty maps and lists, and each item of a list once. Before, empty ones became null, and an item
+    /// with paths below it came twice.
     pub(crate) extract_is_exact: bool,
-    /// A key or value in the name of a FieldsV1 member may not be followed by anything; elsewhere that is ignored.
+    /// Text after the key or value in the name of a FieldsV1 member is refused; otherwise it is ignored.
     pub(crate) trailing_data_is_refused: bool,
     /// In the zero value of a Go type, `creationTimestamp` is null; elsewhere it is absent.
     pub(crate) unset_times_are_null: bool,
-    /// Where an update is stored though its new owners can't be computed, the live ones stay; elsewhere none is left.
+    /// If the new owners of an update can't be computed, the live ones stay; otherwise all are dropped.
     pub(crate) failed_updates_keep_owners: bool,
 }
 
@@ -90,7 +89,7 @@ pub struct ReleaseError(String);
 impl FromStr for Release {
     type Err = ReleaseError;
 
-    /// Reads `1.36`, `v1.36.3` and what providers make of it, such as `v1.36.3-gke.100` and `1.36+`.
+    /// Parses `1.36`, `v1.36.3` and forms of providers, such as `v1.36.3-gke.100` and `1.36+`.
     fn from_str(text: &str) -> Result<Self, ReleaseError> {
         let error = || ReleaseError(text.to_owned());
         let version = text.strip_prefix('v').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Replays the recorded corpus: the merge core has to respond to each request as the Go libraries of a kube-apiserver did.
+//! Replays the recorded corpus: the merge core responds to each request as the Go libraries of a kube-apiserver.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{

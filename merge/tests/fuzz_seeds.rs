@@ -1,4 +1,4 @@
-//! Replays the seeds of every fuzz target, without a fuzzer: what was found once stays fixed.
+//! Replays the seeds of every fuzz target, without a fuzzer: fixed findings stay fixed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{fs, path::Path};
@@ -15,7 +15,7 @@ fn every_seed_of_every_target_is_survived() {
         files.sort();
         assert!(!files.is_empty(), "{name} has no seeds");
         for file in files {
-            // A failure doesn't say its file otherwise; the output of tests that pass isn't shown.
+            // A failure doesn't name its file otherwise; the output of passed tests isn't shown.
             println!("{}", file.display());
             target(&fs::read(&file).unwrap());
         }

@@ -1,4 +1,4 @@
-//! Where the no-op check says that an apply changes nothing, a server accepts it.
+//! A server accepts each apply that the no-op check calls a no-op.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use baton_merge::{
@@ -35,7 +35,7 @@ fn shops() -> Resources {
     .unwrap()
 }
 
-/// Whether the check sees a no-op, and whether the prediction has the server accept the apply.
+/// Whether the check finds a no-op, and whether the prediction has the server accept the apply.
 fn judge(metadata: &Json, spec: &Json, rest: &Json, intent: &Json, fields: &Json) -> (bool, bool) {
     let resources = shops();
     let shop = resources.get(&GroupVersionKind::new("example.com", "v1", "Shop")).unwrap();

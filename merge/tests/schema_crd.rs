@@ -1,4 +1,4 @@
-//! Whole custom resource definitions, and what the Go libraries make of them.
+//! Whole CRDs, compared with the Go libraries.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Whole OpenAPI documents of a Kubernetes release, and what the Go library makes of them.
+//! Whole OpenAPI documents of a Kubernetes release, compared with the Go library.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};

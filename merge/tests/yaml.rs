@@ -1,5 +1,5 @@
-//! Replays the corpus of YAML: the reader has to make of each text what `sigs.k8s.io/yaml` made of it. Its test in
-//! `merge/lab/oracle` compares that library with the same file, and writes it.
+//! Replays the corpus of YAML: the reader's results are those of `sigs.k8s.io/yaml`. Its test in `merge/lab/oracle`
+//! compares that library with the same file, and writes it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use baton_merge::yaml;

@@ -1,7 +1,7 @@
 //! Union, intersection, differences and leaves of sets.
 //!
-//! Each is one walk over one or two slices of nodes that writes a third. What they say of parents and children follows
-//! `fieldpath/set.go` of structured-merge-diff: a path and what is below it are separate members.
+//! Each is one walk over one or two slices of nodes that writes a third. As in `fieldpath/set.go` of structured-merge-diff,
+//! a path and the paths below it are separate members.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ impl<'a> FieldSet<'a> {
         Self::of_nodes(out.into_bump_slice())
     }
 
-    /// The paths that are in any of these sets. One union after the other would copy the first sets once for each later one.
+    /// The paths that are in any of these sets. A union one by one would copy the first sets once for each later one.
     #[must_use]
     pub fn union_all(arena: &'a Arena, sets: impl IntoIterator<Item = Self>) -> Self {
         let mut sets: Vec<Self> = sets.into_iter().collect();
@@ -47,7 +47,7 @@ impl<'a> FieldSet<'a> {
         Self::of_nodes(out.into_bump_slice())
     }
 
-    /// The paths of this set that are not in the other. What is below a path of the other set stays.
+    /// The paths of this set that aren't in the other. Paths below a path of the other set stay.
     #[must_use]
     pub fn difference(self, arena: &'a Arena, other: Self) -> Self {
         if self.is_empty() || other.is_empty() {
@@ -58,7 +58,7 @@ impl<'a> FieldSet<'a> {
         Self::of_nodes(out.into_bump_slice())
     }
 
-    /// The paths of this set that are neither in the other nor below a path of it.
+    /// The paths of this set that are neither in the other nor below one of its paths.
     #[must_use]
     pub fn recursive_difference(self, arena: &'a Arena, other: Self) -> Self {
         if self.is_empty() || other.is_empty() {
@@ -99,7 +99,7 @@ impl<'a> FieldSet<'a> {
     }
 }
 
-/// Writes a node and what `below` writes after it; takes it back where it is no member and nothing came.
+/// Writes a node and its children; removes it if it is no member and has none.
 pub(super) fn branch<'a>(out: &mut Nodes<'a>, node: Node<'a>, below: impl FnOnce(&mut Nodes<'a>)) {
     let at = out.len();
     out.push(node);
@@ -122,8 +122,8 @@ fn union<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) {
                 let Some([(left, left_below), (right, right_below)]) = lefts.next_pair(&mut rights) else {
                     break;
                 };
-                // Of `1` and `1.0` the members' list keeps the right one's spelling, the children's list the left one's. The
-                // children's is written, where there are any.
+                // Of `1` and `1.0` the members' list keeps the right one's spelling, the children's list the left one's.
+                // The children's is written, if there are any.
                 let element = if left.is_leaf() { right.element } else { left.element };
                 let node = Node { element, below: 0, member: left.member || right.member };
                 if left.is_leaf() && right.is_leaf() {
@@ -154,7 +154,7 @@ fn difference<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) 
         match left.element.cmp(&right.element) {
             Ordering::Less => out.extend_from_slice_copy(lefts.next_branch().unwrap_or_default()),
             Ordering::Greater => drop(rights.next_branch()),
-            // Leaves that go leave no trace.
+            // Removed leaves leave no trace.
             Ordering::Equal if left.is_leaf() && right.is_leaf() => lefts.pass_same_leaves(&mut rights),
             Ordering::Equal => {
                 let Some([(node, below), (other, other_below)]) = lefts.next_pair(&mut rights) else { break };

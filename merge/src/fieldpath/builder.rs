@@ -5,11 +5,11 @@ use crate::{Arena, arena::ArenaVec};
 
 /// Builds a set from paths that come in order.
 ///
-/// The caller keeps its current path; the builder keeps how much of it has become nodes. So three builders
-/// (added, modified, removed) can follow one walk, and a branch where nothing is marked leaves no trace.
+/// The caller keeps its current path; the builder keeps which part of it is written. So three builders (added, modified,
+/// removed) can follow one walk, and a branch without members leaves no trace.
 pub(crate) struct SetBuilder<'a> {
     nodes: ArenaVec<'a, Node<'a>>,
-    /// The positions of the nodes on the way to the current one.
+    /// The indexes of the nodes on the current path.
     open: ArenaVec<'a, u32>,
 }
 
@@ -18,7 +18,7 @@ impl<'a> SetBuilder<'a> {
         Self { nodes: arena.vec(), open: arena.vec() }
     }
 
-    /// Adds a path. It has to follow what was added before, or to be above the last of it.
+    /// Adds a path, which follows all added ones, or is above the last one.
     pub(crate) fn mark(&mut self, path: &[PathElement<'a>]) {
         if path.is_empty() {
             return;
@@ -38,7 +38,7 @@ impl<'a> SetBuilder<'a> {
         }
     }
 
-    /// Adds the path of the current position, for a walk that says when it [leaves](Self::leave) an element.
+    /// Adds the current path, for a walk that [leaves](Self::leave) its elements.
     pub(crate) fn mark_here(&mut self, path: &[PathElement<'a>]) {
         for element in &path[self.open.len()..] {
             self.open_node(*element);
@@ -73,7 +73,7 @@ impl<'a> SetBuilder<'a> {
     }
 }
 
-/// A position in a slice of nodes. An object with four billion fields doesn't fit into the memory that would hold it.
+/// An index into nodes. An object with four billion fields doesn't fit into memory.
 pub(super) fn position(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

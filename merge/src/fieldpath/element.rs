@@ -17,8 +17,8 @@ pub enum PathElement<'a> {
     Value(Value<'a>),
     /// An item of a list, by its position (`i:`).
     Index(i64),
-    /// An item that nothing names, because the fields that are its keys are gone. Never written to FieldsV1; it exists
-    /// because removing what an entry owns can remove the key of an item whose own path the entry doesn't own.
+    /// An item of an associative list without its key fields. It is never written to FieldsV1; it exists because removing
+    /// an entry's fields can remove the key of an item whose own path the entry doesn't own.
     Keyless,
 }
 
@@ -95,13 +95,12 @@ impl Ord for PathElement<'_> {
     }
 }
 
-/// Compares two names. They are short, and those of two sets most often the same: eight bytes at a time in place beat a
-/// call that compares any memory.
+/// Compares two names. They are short and often equal, so comparing eight bytes at a time in place is faster than a call.
 #[inline]
 fn compare_names(left: &str, right: &str) -> Ordering {
     let common = left.len().min(right.len());
     let (mut first, mut second) = (&left.as_bytes()[..common], &right.as_bytes()[..common]);
-    // The last eight bytes, or of a short name the last four, may overlap what was found equal.
+    // The last eight bytes, or four of a short name, may overlap compared ones.
     let ends = (first.last_chunk::<8>(), second.last_chunk::<8>());
     while let (Some((chunk, first_rest)), Some((other, second_rest))) =
         (first.split_first_chunk::<8>(), second.split_first_chunk::<8>())
@@ -118,7 +117,7 @@ fn compare_names(left: &str, right: &str) -> Ordering {
     order.then(left.len().cmp(&right.len()))
 }
 
-/// Compares as many bytes, fewer than eight.
+/// Compares fewer than eight bytes.
 #[inline]
 fn compare_short(left: &[u8], right: &[u8]) -> Ordering {
     let word = |bytes: &[u8]| {
@@ -147,7 +146,7 @@ impl PartialOrd for PathElement<'_> {
     }
 }
 
-// Derived equality would distinguish `1` from `1.0`; the order doesn't, and the two have to agree.
+// Derived equality would distinguish `1` from `1.0`; the order doesn't, and both must agree.
 impl PartialEq for PathElement<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {

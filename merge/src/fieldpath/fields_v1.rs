@@ -23,12 +23,12 @@ impl FieldSet<'_> {
         out.push('}');
     }
 
-    /// Whether FieldsV1 that was read is, but for the order of its members, what would be written for the set.
+    /// Whether FieldsV1 is, except for the order of its members, what would be written for the set.
     pub(crate) fn is_written_as(&self, fields: &Value<'_>) -> bool {
         is_written_as(*self, false, fields)
     }
 
-    /// FieldsV1 as a JSON tree. Whether its members keep their order is up to `serde_json`'s map.
+    /// FieldsV1 as a JSON tree. The order of its members depends on `serde_json`'s map.
     pub fn to_fields_v1(&self) -> serde_json::Value {
         let level = self.siblings().map(|(node, below)| {
             let mut fields = below.to_fields_v1();
@@ -50,7 +50,7 @@ fn is_written_as(set: FieldSet<'_>, includes_self: bool, fields: &Value<'_>) -> 
             return false;
         }
     }
-    // The names of fields have the order of the fields, so each is most often the next one.
+    // Names have the order of the fields, so each is usually the next one.
     let mut next = fields.members()[expected.min(fields.len())..].iter();
     let all = set.siblings().all(|(node, below)| {
         expected += 1;
@@ -94,8 +94,8 @@ fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
     }
 }
 
-/// Writes the name of an item within a JSON string, where nothing in it has to be escaped but its quotes; returns whether
-/// that was so. Most items are named by such keys.
+/// Writes the name of an item within a JSON string, if nothing but its quotes needs an escape; returns whether it does so.
+/// Most names of items are such.
 fn write_plain_name(element: PathElement<'_>, out: &mut String) -> bool {
     let start = out.len();
     let written = match element {
@@ -171,7 +171,7 @@ impl PathElement<'_> {
                 out.push_str("i:");
                 out.push_str(&index.to_string());
             }
-            // The server refuses to write such a set; an empty name is what no reader accepts.
+            // The server refuses to write such a set; no reader accepts an empty name.
             Self::Keyless => {}
         }
     }
@@ -184,7 +184,7 @@ impl Serialize for FieldSet<'_> {
     }
 }
 
-/// The set below a member, which writes itself as `.`.
+/// The set below a member, which is written as `.`.
 struct Below<'a>(FieldSet<'a>);
 
 impl Serialize for Below<'_> {

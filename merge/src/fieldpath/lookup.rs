@@ -1,21 +1,21 @@
-//! A set for many questions about single paths.
+//! A set for many lookups of single paths.
 
 use super::{FieldSet, Node, Path, PathElement, algebra::branch};
 use crate::{Arena, arena::ArenaVec};
 
-/// A set that finds a path by binary search. A [`FieldSet`] is read from its beginning, so that asking it for each path of
-/// another large set would cost the product of the two sizes.
+/// A set that finds a path by binary search. A [`FieldSet`] is read from its start, so looking up each path of another
+/// large set would cost the product of both sizes.
 #[derive(Clone, Debug)]
 pub struct Lookup<'a> {
     nodes: &'a [Node<'a>],
-    /// The positions of the nodes, level by level: those at the top first, and those below one node together.
+    /// The indexes of the nodes, level by level: those at the top first, and the children of a node together.
     positions: ArenaVec<'a, u32>,
-    /// For each node, the range in `positions` of those below it.
+    /// For each node, the range of its children in `positions`.
     below: ArenaVec<'a, Level>,
     top: Level,
 }
 
-/// The nodes of one level: a range in the positions.
+/// The nodes of one level: a range in `positions`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     start: u32,
@@ -23,7 +23,7 @@ struct Level {
 }
 
 impl<'a> FieldSet<'a> {
-    /// The set for many questions.
+    /// Indexes the set for many lookups.
     ///
     /// ```
     /// use baton_merge::{Arena, fieldpath::{FieldSet, Path}};
@@ -72,7 +72,7 @@ impl<'a> Lookup<'a> {
         FieldSet::of_nodes(out.into_bump_slice())
     }
 
-    /// Writes the paths of a set that are kept, given whether the set and this one have them.
+    /// Writes the paths of a set that `keeps` selects, by membership in both sets.
     fn write(
         &self,
         level: Level,
@@ -112,7 +112,7 @@ impl<'a> Lookup<'a> {
         Some(level[found] as usize)
     }
 
-    /// The position of a path's last node; none for the object itself.
+    /// The index of a path's last node; none for the empty path.
     fn find(&self, path: Path<'_>) -> Option<usize> {
         let mut level = self.top;
         let mut found = None;
@@ -125,7 +125,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// A set that is compared with many others. With few of them a walk over both is faster than to prepare for it.
+/// A set that is compared with many others. For a few, a walk over both is faster than an index.
 pub(crate) enum ManyTimes<'a> {
     Few(FieldSet<'a>),
     Many(Lookup<'a>),

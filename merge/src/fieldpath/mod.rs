@@ -1,4 +1,4 @@
-//! Paths into an object and sets of them: who owns what, in the terms of structured-merge-diff.
+//! Paths into an object and sets of them, in the terms of structured-merge-diff.
 //!
 //! A [`FieldSet`] is what one `managedFields` entry holds. This module reads and writes its wire form (FieldsV1), looks
 //! up paths and computes with sets.

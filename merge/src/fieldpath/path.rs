@@ -29,7 +29,7 @@ impl<'a> Path<'a> {
         Self(elements.into_bump_slice())
     }
 
-    /// The path to an element of what is at this one.
+    /// The path of an element below this one.
     #[must_use]
     pub fn join(&self, arena: &'a Arena, element: PathElement<'a>) -> Self {
         let mut elements = arena.vec_with_capacity(self.0.len() + 1);
@@ -43,7 +43,7 @@ impl<'a> Path<'a> {
         self.0
     }
 
-    /// The value at this path, where there is one. Of items that bear the same name it is the first.
+    /// The value at this path. Of duplicate items it is the first.
     ///
     /// ```
     /// use baton_merge::{Arena, fieldpath::{Path, PathElement}, value::Value};

@@ -16,7 +16,7 @@ pub struct Pattern<'a> {
     branches: Vec<(PatternElement<'a>, Pattern<'a>)>,
 }
 
-/// What an element of a path is compared with.
+/// An element of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatternElement<'a> {
     /// Matches every element.

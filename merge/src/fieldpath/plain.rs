@@ -1,7 +1,7 @@
-//! Reading the names of items that need no JSON parser: keys and values of plain strings, short integers and booleans.
+//! Names of items that need no JSON parser: keys and values of plain strings, short integers and booleans.
 //!
-//! Nearly all items are named so, and a parser started for each of them was most of what reading a set cost. What isn't
-//! as plain as this is left to the parser.
+//! Nearly all names are such, and starting a parser for each of them was most of the cost of reading a set. Others are left
+//! to the parser.
 
 use super::KeyField;
 use crate::{
@@ -9,19 +9,19 @@ use crate::{
     value::{Value, plain_length},
 };
 
-/// Reads what follows `k:`; `None` for what isn't plain.
+/// Reads a key after `k:`; `None` if it isn't plain.
 pub(super) fn key<'a>(arena: &'a Arena, text: &'a str) -> Option<&'a [KeyField<'a>]> {
     let (fields, rest) = key_quoted_by("\"", arena, text)?;
     rest.is_empty().then_some(fields)
 }
 
-/// Reads what follows `v:`; `None` for what isn't plain.
+/// Reads a value after `v:`; `None` if it isn't plain.
 pub(super) fn value(text: &str) -> Option<Value<'_>> {
     let (value, rest) = scalar("\"", text)?;
     rest.is_empty().then_some(value)
 }
 
-/// Reads a key where a quote is spelled so, and gives the text after it.
+/// Reads a key with this spelling of quotes, and returns the text after it.
 pub(super) fn key_quoted_by<'a>(
     quote: &str,
     arena: &'a Arena,
@@ -46,7 +46,7 @@ pub(super) fn key_quoted_by<'a>(
     fields.is_sorted_by(|left, right| left.0 < right.0).then_some((fields, rest))
 }
 
-/// Reads a value where a quote is spelled so, and gives the text after it.
+/// Reads a value with this spelling of quotes, and returns the text after it.
 pub(super) fn scalar<'a>(quote: &str, text: &'a str) -> Option<(Value<'a>, &'a str)> {
     match text.as_bytes().first()? {
         b't' => text.strip_prefix("true").map(|rest| (Value::Bool(true), rest)),
@@ -62,7 +62,7 @@ fn string<'a>(quote: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
     Some((string, rest.strip_prefix(quote)?))
 }
 
-/// A positive integer that a float holds exactly. All numbers in the names of items are floats.
+/// A positive integer that a float holds exactly. All numbers in names of items are floats.
 fn number(text: &str) -> Option<(Value<'_>, &str)> {
     const EXACT: usize = 9;
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());

@@ -1,7 +1,7 @@
 //! Reading FieldsV1.
 //!
-//! Follows `readIterV1` and `DeserializePathElement` of structured-merge-diff in what is accepted: elements of unknown
-//! kinds are dropped, members in any order are sorted, what stands twice is united.
+//! Accepts the same as `readIterV1` and `DeserializePathElement` of structured-merge-diff: elements of unknown kinds are
+//! dropped, unordered members are sorted, duplicates are merged.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::{
     value::{MAX_DEPTH, Map, NameSeed, Value, ValueSeed},
 };
 
-/// Why something isn't FieldsV1.
+/// Text or JSON that isn't FieldsV1.
 #[derive(Debug, thiserror::Error)]
 #[error("not a field set (FieldsV1): {0}")]
 pub struct FieldsV1Error(#[source] serde_json::Error);
@@ -35,7 +35,7 @@ impl<'a> FieldSet<'a> {
     /// ```
     ///
     /// # Errors
-    /// When the API server couldn't read it either: a level that is no object, or an element that can't be read.
+    /// When the API server couldn't read it either: a level isn't an object, or an element is invalid.
     pub fn from_fields_v1(arena: &'a Arena, fields: &'a serde_json::Value) -> Result<Self, FieldsV1Error> {
         read(arena, fields, Trailing::Ignored)
     }
@@ -103,7 +103,7 @@ where
     Ok(FieldSet::of_nodes(nodes.into_bump_slice()))
 }
 
-/// Reads one level of a value, as [`Level`] reads one of a text; returns whether the element that has it is a member.
+/// Reads one level of a value, as [`Level`] reads one of a text; returns whether its element is a member.
 fn read_level<'a>(
     arena: &'a Arena,
     members: Map<'a>,
@@ -114,7 +114,7 @@ fn read_level<'a>(
     let depth = depth.checked_sub(1).ok_or("nested too deep")?;
     let start = nodes.len();
     let mut is_member = false;
-    // Names of fields come sorted as the fields are; other elements have an order of their own.
+    // Names of fields are sorted as the fields are; other elements have their own order.
     let (mut others, mut sorted) = (0, true);
     for (name, below) in members.members() {
         if *name == "." {
@@ -144,7 +144,7 @@ fn read_level<'a>(
     Ok(is_member || nodes.len() == start)
 }
 
-/// Reads one level; returns whether the element that has it is a member.
+/// Reads one level; returns whether its element is a member.
 struct Level<'n, 'a> {
     arena: &'a Arena,
     nodes: &'n mut ArenaVec<'a, Node<'a>>,
@@ -202,8 +202,8 @@ impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
     }
 }
 
-/// Sorts the branches from `start` on and unites those of one element: it is a member if one of them is, and the last
-/// one that has something below it shows what is there.
+/// Sorts the branches from `start` on and merges those of one element: it is a member if one of them is, and the last one
+/// with children keeps them.
 fn sort_level<'a>(arena: &'a Arena, nodes: &mut ArenaVec<'a, Node<'a>>, start: usize) {
     let unsorted = FieldSet::of_nodes(arena.slice(&nodes[start..]));
     let mut branches = arena.vec();
@@ -223,17 +223,17 @@ fn sort_level<'a>(arena: &'a Arena, nodes: &mut ArenaVec<'a, Node<'a>>, start: u
     }
 }
 
-/// What follows the first JSON value in the name of a member.
+/// Text after the first JSON value in the name of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trailing {
-    /// Doesn't matter, as to most releases.
+    /// Ignored, as by most releases.
     Ignored,
-    /// Is an error.
+    /// An error.
     Refused,
 }
 
 impl Trailing {
-    /// What the rules of a release say.
+    /// By the rules of a release.
     pub(crate) fn by(rules: Rules) -> Self {
         if rules.trailing_data_is_refused { Self::Refused } else { Self::Ignored }
     }
@@ -243,7 +243,7 @@ impl Trailing {
     }
 }
 
-/// Reads the name of a member; `None` for a kind of element that is unknown.
+/// Reads the name of a member; `None` for an unknown kind of element.
 fn parse<'a>(arena: &'a Arena, name: &'a str, trailing: Trailing) -> Result<Option<PathElement<'a>>, String> {
     let (kind, text) = match name.as_bytes() {
         [_] | [] => return Err(format!("{name:?} is too short for a path element")),

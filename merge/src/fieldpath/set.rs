@@ -5,14 +5,14 @@ use std::{cmp::Ordering, fmt};
 use super::{Path, PathElement, builder::SetBuilder};
 use crate::{Arena, arena::ArenaVec};
 
-/// A set of paths, as one manager owns them.
+/// A set of paths, such as a manager owns.
 ///
-/// A path and what is below it are independent members: `.spec` can be in the set without `.spec.replicas`, and the
-/// other way round.
+/// A path and the paths below it are independent members: `.spec` can be in the set without `.spec.replicas`, and the other
+/// way round.
 ///
-/// The set is one slice: the tree of its elements, each before what is below it, brothers in order. Reading it is a walk
-/// forwards; union, difference and the like are walks over two slices that write a third. Where structured-merge-diff
-/// keeps members and children in two lists, a node here is marked as a member, and has something below it or not.
+/// The set is one slice: the tree of its elements in preorder, siblings sorted. Reading it is a walk forwards; union,
+/// difference and the like walk over two slices and write a third. Where structured-merge-diff has separate lists of
+/// members and children, a node here has a flag for membership and a count of descendants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FieldSet<'a> {
     nodes: &'a [Node<'a>],
@@ -30,32 +30,32 @@ pub struct Branch<'a> {
 }
 
 impl Branch<'_> {
-    /// The one with this element among all [branches](FieldSet::branches) of a set.
+    /// The branch with this element, among all [branches](FieldSet::branches) of a set.
     pub fn find<'b>(branches: &'b [Self], element: &PathElement<'_>) -> Option<&'b Self> {
         let at = branches.binary_search_by(|branch| branch.element.cmp(element)).ok()?;
         branches.get(at)
     }
 }
 
-/// A node of the tree. Is a member, or has nodes below it, or both; never neither.
+/// A node of the tree: a member, or a parent, or both; never neither.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'a> {
     pub(crate) element: PathElement<'a>,
-    /// How many nodes are below this one and follow it.
+    /// The count of descendants, which follow this node.
     pub(crate) below: u32,
-    /// Whether the path to this node is in the set.
+    /// Whether the path of this node is in the set.
     pub(crate) member: bool,
 }
 
 impl Node<'_> {
-    /// Whether nothing is below it, so that it is a member.
+    /// Whether it has no children, so that it is a member.
     pub(crate) fn is_leaf(&self) -> bool {
         self.below == 0
     }
 }
 
 impl<'a> FieldSet<'a> {
-    /// The set of these nodes, which have to be in order.
+    /// The set of these sorted nodes.
     pub(crate) fn of_nodes(nodes: &'a [Node<'a>]) -> Self {
         Self { nodes }
     }
@@ -64,7 +64,7 @@ impl<'a> FieldSet<'a> {
         self.nodes
     }
 
-    /// The set of these paths, in any order. The empty path, the object itself, can't be owned and is left out.
+    /// The set of these paths, in any order. The empty path, the object itself, can't be owned and is dropped.
     pub fn of_paths(arena: &'a Arena, paths: impl IntoIterator<Item = Path<'a>>) -> Self {
         let mut paths: Vec<_> = paths.into_iter().collect();
         paths.sort();
@@ -90,7 +90,7 @@ impl<'a> FieldSet<'a> {
         !self.nodes.iter().any(|node| matches!(node.element, PathElement::Keyless))
     }
 
-    /// Whether a number in the name of an item is a float so large that it equals several integers.
+    /// Whether a number in the name of an item is a float that equals several integers.
     pub(crate) fn has_rounded_numbers(&self) -> bool {
         self.nodes.iter().any(|node| match node.element {
             PathElement::Key(fields) => fields.iter().any(|(_, value)| value.has_rounded_numbers()),
@@ -109,7 +109,7 @@ impl<'a> FieldSet<'a> {
         set.siblings().find(|(node, _)| node.element == *last).is_some_and(|(node, _)| node.member)
     }
 
-    /// The part of the set below an element, with paths that begin there.
+    /// The part of the set below an element, with paths relative to it.
     #[must_use]
     pub fn below(&self, element: &PathElement<'_>) -> Self {
         self.siblings().find(|(node, _)| node.element == *element).map(|(_, below)| below).unwrap_or_default()
@@ -137,8 +137,8 @@ impl<'a> FieldSet<'a> {
         Siblings { rest: self.nodes }
     }
 
-    /// All paths, each with the elements that lead to it, in the order of structured-merge-diff's `Set.Iterate`: at
-    /// every level first the members, then what is below each element.
+    /// Visits all paths in the order of structured-merge-diff's `Set.Iterate`: at every level first the members, then the
+    /// children of each element.
     pub fn for_each_path(&self, mut visit: impl FnMut(Path<'_>)) {
         walk(*self, &mut Vec::new(), &mut |elements| visit(Path::new(elements)));
     }
@@ -198,7 +198,7 @@ impl<'a> Siblings<'a> {
         self.rest.first()
     }
 
-    /// The next node with everything below it, as it stands in the slice.
+    /// The next node with its descendants.
     pub(crate) fn next_branch(&mut self) -> Option<&'a [Node<'a>]> {
         let node = self.rest.first()?;
         let (branch, rest) = self.rest.split_at(1 + node.below as usize);
@@ -206,13 +206,12 @@ impl<'a> Siblings<'a> {
         Some(branch)
     }
 
-    /// All nodes that are left, with everything below them.
+    /// All remaining nodes with their descendants.
     pub(crate) fn rest(&self) -> &'a [Node<'a>] {
         self.rest
     }
 
-    /// Moves on to the node of this element, or to where it would be. Gives what was passed, as it stands in the slice,
-    /// and whether the node is there.
+    /// Moves to the node of this element, or to where it would be. Returns the passed nodes, and whether the node exists.
     pub(crate) fn advance_to(&mut self, element: &PathElement<'_>) -> (&'a [Node<'a>], bool) {
         let mut passed = 0;
         let mut found = false;
@@ -230,17 +229,17 @@ impl<'a> Siblings<'a> {
         (passed, found)
     }
 
-    /// Moves on to the node of this element and past it, where there is one. For elements asked in order.
+    /// Moves past the node of this element, if it exists. For elements in order.
     pub(crate) fn seek(&mut self, element: &PathElement<'_>) -> Option<(&'a Node<'a>, FieldSet<'a>)> {
         if self.advance_to(element).1 { self.next_node() } else { None }
     }
 
-    /// The next node with everything below it of each level, where both have one.
+    /// The next node with its descendants of each level, if both have one.
     pub(crate) fn next_pair(&mut self, other: &mut Self) -> Option<[(&'a Node<'a>, FieldSet<'a>); 2]> {
         Some([self.next_node()?, other.next_node()?])
     }
 
-    /// Passes the leaves by which both levels go on alike.
+    /// Passes the leaves that both levels share.
     pub(crate) fn pass_same_leaves(&mut self, other: &mut Self) {
         let same =
             self.rest.iter().zip(other.rest).take_while(|(left, right)| {
@@ -276,7 +275,7 @@ impl<'a> SiblingIndex<'a> {
         Self { nodes }
     }
 
-    /// Whether the element's own path is in the set, and the set below it.
+    /// Whether the element is a member, and the set below it.
     pub(crate) fn find(&self, element: &PathElement<'_>) -> Option<(bool, FieldSet<'a>)> {
         let at = self.nodes.binary_search_by(|(node, _)| node.element.cmp(element)).ok()?;
         let (node, below) = self.nodes[at];

@@ -1,8 +1,8 @@
-//! Reading the text of FieldsV1 where it is spelled as a kube-apiserver spells it: without blanks, in order, and with
-//! nothing escaped but the quotes in the names of items.
+//! A fast reader of FieldsV1 as a kube-apiserver writes it: without blanks, in order, and with no escapes but the quotes in
+//! the names of items.
 //!
-//! Nearly all text is, and a parser of any JSON costs several times what that takes. The rest is left to the
-//! parser, which also makes the error message.
+//! Nearly all text is such, and a general JSON parser is several times slower. Other text is left to the parser, which also
+//! makes the error message.
 
 use super::{FieldSet, Node, PathElement, builder::position, plain};
 use crate::{
@@ -11,10 +11,10 @@ use crate::{
     value::{MAX_DEPTH, plain_length},
 };
 
-/// How a quote is spelled in the name of an item, which is a JSON string itself.
+/// A quote in the name of an item, which is a JSON string itself.
 const QUOTE_IN_NAME: &str = "\\\"";
 
-/// Reads the text; `None` where it isn't spelled so.
+/// Reads the text; `None` if it isn't written so.
 pub(super) fn read<'a>(arena: &'a Arena, text: &'a str) -> Option<FieldSet<'a>> {
     /// Fewer bytes than most nodes have.
     const BYTES_A_NODE: usize = 16;
@@ -32,7 +32,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what follows a level's opening brace; returns whether the element that has it is a member.
+    /// Reads a level after its opening brace; returns whether its element is a member.
     fn read_level(&mut self, depth: usize) -> Option<bool> {
         let depth = depth.checked_sub(1)?;
         if self.pass("}").is_some() {
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         Some(element)
     }
 
-    /// Moves past this text, where it comes next.
+    /// Skips this text, if it comes next.
     fn pass(&mut self, text: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(text)?;
         Some(())

@@ -1,4 +1,4 @@
-//! Where in a JSON document a reader is, the first checks of a value, and errors that name the place.
+//! The position of a reader in a JSON document, basic checks of values, and errors with the position.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::error::{Problem, SchemaError};
 
-/// How many levels of JSON a schema may have: as many as `serde_json` parses, and little enough for any stack.
+/// The most levels of JSON in a schema: as many as `serde_json` parses, and few enough for any stack.
 const DEEPEST: usize = 128;
 
-/// A place in a document. It borrows its parent, so that going down costs nothing until there is an error.
+/// A position in a document. It borrows its parent, so that descending costs nothing until there is an error.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     parent: Option<&'a At<'a>>,
@@ -25,7 +25,7 @@ enum Step<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The place that others start from; `name` is empty for the whole document.
+    /// The root; `name` is empty for the whole document.
     pub(super) fn root(name: &'a str) -> Self {
         Self { parent: None, step: Step::Root(name), depth: 0 }
     }
@@ -40,12 +40,12 @@ impl<'a> At<'a> {
         Self { parent: Some(self), step: Step::Index(index), depth: self.depth + 1 }
     }
 
-    /// An error that happened here.
+    /// An error at this position.
     pub(super) fn error(&self, problem: Problem) -> SchemaError {
         SchemaError { at: self.to_string(), problem }
     }
 
-    /// Refuses to go deeper than the stack allows. Called before each recursion.
+    /// Refuses to descend deeper than the stack allows. Called before each recursion.
     pub(super) fn check_depth(&self) -> Result<(), SchemaError> {
         if self.depth > DEEPEST { Err(self.error(Problem::TooDeep(DEEPEST))) } else { Ok(()) }
     }
@@ -54,32 +54,32 @@ impl<'a> At<'a> {
         self.error(Problem::WrongType { expected, found: name_of_type(found) })
     }
 
-    /// The object here.
+    /// The value as an object.
     pub(super) fn object<'v>(&self, value: &'v Value) -> Result<&'v Map<String, Value>, SchemaError> {
         value.as_object().ok_or_else(|| self.wrong_type("an object", value))
     }
 
-    /// The list here.
+    /// The value as a list.
     pub(super) fn list<'v>(&self, value: &'v Value) -> Result<&'v [Value], SchemaError> {
         value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong_type("a list", value))
     }
 
-    /// The string here.
+    /// The value as a string.
     pub(super) fn text<'v>(&self, value: &'v Value) -> Result<&'v str, SchemaError> {
         value.as_str().ok_or_else(|| self.wrong_type("a string", value))
     }
 
-    /// The boolean here.
+    /// The value as a boolean.
     pub(super) fn flag(&self, value: &Value) -> Result<bool, SchemaError> {
         value.as_bool().ok_or_else(|| self.wrong_type("a boolean", value))
     }
 
-    /// Refuses a value for its type.
+    /// Refuses a value of another type.
     pub(super) fn refuse<T>(&self, expected: &'static str, found: &Value) -> Result<T, SchemaError> {
         Err(self.wrong_type(expected, found))
     }
 
-    /// Refuses a word for having no meaning.
+    /// Refuses an unknown word.
     pub(super) fn refuse_word<T>(
         &self,
         what: &'static str,
@@ -90,7 +90,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// A member that is there and isn't null: Go decodes null as absent nearly everywhere.
+/// A member that is present and not null: Go decodes null as absent nearly everywhere.
 pub(super) fn present<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).filter(|value| !value.is_null())
 }
@@ -124,7 +124,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// `inner`, wrapped in that many objects of one member each.
+/// `inner`, wrapped in this many objects of one member each.
 #[cfg(test)]
 pub(super) fn nested(levels: usize, members: &[&str], inner: Value) -> Value {
     let wrap = |inner, member: &&str| Value::Object([((*member).to_owned(), inner)].into_iter().collect());

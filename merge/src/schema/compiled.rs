@@ -1,4 +1,4 @@
-//! A schema with its references resolved, ready to walk values with.
+//! A schema with resolved references, for walks over values.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -22,7 +22,7 @@ use super::openapi::convert::common_types;
 /// ```
 #[derive(Debug)]
 pub struct Schema {
-    /// By [`TypeId`]; none for what a reference doesn't find.
+    /// By [`TypeId`]; none for an unresolved reference.
     types: Vec<Option<Atom>>,
     names: HashMap<String, TypeId>,
     has_only_named_items: bool,
@@ -33,13 +33,13 @@ pub struct Schema {
 pub struct TypeId(u32);
 
 impl TypeId {
-    /// What a reference to an unknown name finds.
+    /// The type of an unresolved reference.
     const MISSING: Self = Self(0);
-    /// The empty reference: no value is of this type, and a map of it has no members but its fields.
+    /// The empty reference: it has no values, and a map of it has no members but its fields.
     pub(crate) const EMPTY: Self = Self(1);
 }
 
-/// What a value of a type may be: any of those that are there.
+/// The kinds of values of a type: any of those that are set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Atom {
     pub(crate) scalar: Option<Scalar>,
@@ -52,27 +52,27 @@ pub(crate) struct List {
     pub(crate) element: TypeId,
     pub(crate) relationship: Option<Relationship>,
     pub(crate) keys: Vec<Key>,
-    /// The positions of the keys in the order of their names, in which they stand in field sets.
+    /// The indexes of the keys in the order of their names, as in field sets.
     pub(crate) sorted_keys: Vec<usize>,
 }
 
-/// A field that is part of an item's key.
+/// A key field of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) default: KeyDefault,
 }
 
-/// What an item has for a key field that it omits.
+/// The value of an omitted key field.
 #[derive(Clone, Debug)]
 pub(crate) enum KeyDefault {
-    /// Nothing: the field is no part of this item's key.
+    /// None: the field isn't a part of this item's key.
     None,
-    /// A value.
+    /// The default.
     Value(serde_json::Value),
-    /// The items' type isn't there.
+    /// The items' type is missing.
     UnknownType,
-    /// The items' type is no map.
+    /// The items' type isn't a map.
     NotAMap,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Map {
     fields: Fields,
     pub(crate) element: TypeId,
     pub(crate) is_atomic: bool,
-    /// Whether nothing is known of the members, so that ownership of them is never reconciled.
+    /// Whether the members are untyped, so that their ownership is never reconciled.
     pub(crate) is_untyped: bool,
 }
 
@@ -104,7 +104,7 @@ impl Map {
         !self.fields.is_empty()
     }
 
-    /// The type of a field that the schema names.
+    /// The type of a named field.
     pub(crate) fn named_field(&self, name: &str) -> Option<TypeId> {
         self.field(name).map(|field| field.type_id)
     }
@@ -116,12 +116,12 @@ impl Map {
 }
 
 impl Schema {
-    /// Compiles a schema. What it refers to and doesn't define is an error only where a value needs it.
+    /// Compiles a schema. An unresolved reference is an error only if a value needs it.
     pub fn compile(definition: &SchemaDefinition) -> Self {
         Compiler::default().compile(definition)
     }
 
-    /// The schema of values about which nothing is known: maps are granular, lists and scalars atomic.
+    /// The schema of untyped values: maps are granular, lists and scalars atomic.
     pub fn deduced() -> &'static Self {
         static DEDUCED: LazyLock<Schema> =
             LazyLock::new(|| Schema::compile(&SchemaDefinition { types: common_types().into() }));
@@ -133,19 +133,18 @@ impl Schema {
         self.names.get(name).copied()
     }
 
-    /// The type of values about which nothing is known, in [`deduced`](Self::deduced) and every schema made from
-    /// OpenAPI or a custom resource.
+    /// The type of untyped values, in [`deduced`](Self::deduced) and every schema from OpenAPI or a CRD.
     pub fn deduced_type(&self) -> Option<TypeId> {
         self.type_named(UNTYPED_DEDUCED)
     }
 
-    /// Whether every list is atomic or associative, as a schema should have it. Items of any other list are valid and
-    /// have no name, so that walks over them fail which validation let pass; and no walk may be spared.
+    /// Whether every list is atomic or associative, as it should be. Items of other lists are valid and have no name, so
+    /// that walks over them fail although validation passed, and no walk can be skipped.
     pub(crate) fn has_only_named_items(&self) -> bool {
         self.has_only_named_items
     }
 
-    /// What a value of the type may be; none where the type's name is unknown.
+    /// The kinds of values of a type; none if the type is missing.
     pub(crate) fn atom(&self, id: TypeId) -> Option<&Atom> {
         self.types[id.0 as usize].as_ref()
     }
@@ -155,7 +154,7 @@ impl Schema {
 struct Compiler {
     types: Vec<Option<Atom>>,
     names: HashMap<String, TypeId>,
-    /// References that override the relationship of what they refer to, by what and with what.
+    /// References with overridden relationships.
     overrides: HashMap<(TypeId, Relationship), TypeId>,
 }
 
@@ -183,7 +182,7 @@ impl Compiler {
     }
 
     fn add(&mut self, atom: Option<Atom>) -> TypeId {
-        // Four billion types don't fit into the memory that would hold them.
+        // Four billion types don't fit into memory.
         let id = TypeId(u32::try_from(self.types.len()).unwrap_or(u32::MAX));
         self.types.push(atom);
         id
@@ -231,7 +230,7 @@ impl Compiler {
         let mut fields: Vec<Field> = Vec::new();
         for field in map.fields.iter().flatten() {
             let type_id = self.reference(&field.type_reference);
-            // A default of null is none.
+            // A null default is absent.
             let default = field.default.clone().filter(|default| !default.is_null());
             fields.push(Field { name: field.name.clone(), type_id, default });
         }
@@ -268,7 +267,7 @@ impl Compiler {
     }
 }
 
-/// The atom with its map, or where it has none its list, of another relationship. A scalar has none to override.
+/// The atom with another relationship of its map or, without one, its list. A scalar has none.
 fn overridden(mut atom: Atom, relationship: Relationship) -> Option<Atom> {
     if let Some(map) = &mut atom.map {
         map.is_atomic = relationship == Relationship::Atomic;

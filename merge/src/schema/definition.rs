@@ -1,4 +1,4 @@
-//! A schema as it is written down: named types that refer to each other by name.
+//! A schema as data: named types that refer to each other by name.
 //!
 //! The shape follows `schema/elements.go` of structured-merge-diff; [`SchemaDefinition::from_json`] reads the same
 //! JSON, and YAML that was parsed into it. Nothing here is resolved or checked beyond its form.
@@ -18,14 +18,14 @@ pub struct SchemaDefinition {
 /// A type and its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TypeDefinition {
-    /// What references call it.
+    /// The name in references.
     pub name: String,
-    /// What it may be.
+    /// The kinds of its values.
     #[serde(flatten)]
     pub atom: AtomDefinition,
 }
 
-/// What a value of a type may be: any of those that are there.
+/// The kinds of values of a type: any of those that are set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AtomDefinition {
     /// A single value.
@@ -53,7 +53,7 @@ pub enum Scalar {
     Untyped,
 }
 
-/// How the items of a list or the members of a map relate to each other.
+/// The relationship of a list's items or a map's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Relationship {
@@ -72,10 +72,11 @@ pub struct ListDefinition {
     /// The type of the items.
     #[serde(skip_serializing_if = "TypeReference::is_empty")]
     pub element_type: TypeReference,
-    /// How the items relate. Anything but [`Relationship::Associative`] and [`Relationship::Atomic`] is odd but legal.
+    /// The relationship of the items. Values other than [`Relationship::Associative`] and [`Relationship::Atomic`] are
+    /// unusual but legal.
     #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<Relationship>,
-    /// The fields that name an item of an associative list; none for a set.
+    /// The key fields of an associative list; empty for a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
 }
@@ -84,13 +85,13 @@ pub struct ListDefinition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MapDefinition {
-    /// The fields that the schema names; `None` where it names none, which is not the same as an empty list.
+    /// The named fields; `None` isn't the same as an empty list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldDefinition>>,
-    /// The type of all other members; the empty reference where there may be none.
+    /// The type of all other members; the empty reference if there are none.
     #[serde(skip_serializing_if = "TypeReference::is_empty")]
     pub element_type: TypeReference,
-    /// How the members relate; `None` is separable.
+    /// The relationship of the members; `None` is separable.
     #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<Relationship>,
 }
@@ -103,7 +104,7 @@ pub struct FieldDefinition {
     /// The field's type.
     #[serde(rename = "type", skip_serializing_if = "TypeReference::is_empty")]
     pub type_reference: TypeReference,
-    /// The value of an absent field, where the schema has one. Counts for the keys of list items only.
+    /// The default of an absent field, which counts for the keys of list items only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
@@ -114,10 +115,10 @@ pub struct TypeReference {
     /// The name of the type.
     #[serde(rename = "namedType", skip_serializing_if = "Option::is_none")]
     pub named: Option<String>,
-    /// The type itself, where there is no name.
+    /// The type itself, without a name.
     #[serde(flatten)]
     pub inlined: Option<Box<AtomDefinition>>,
-    /// Overrides the relationship of the map or list that is referred to.
+    /// Overrides the relationship of the referenced map or list.
     #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<Relationship>,
 }
@@ -128,8 +129,8 @@ impl TypeReference {
     }
 }
 
-/// The name of the type of values that are atomic wherever they are lists or maps.
+/// The name of the untyped type whose lists and maps are atomic.
 pub const UNTYPED_ATOMIC: &str = "__untyped_atomic_";
 
-/// The name of the type that is deduced from the value: maps are granular, lists atomic.
+/// The name of the deduced type: maps are granular, lists atomic.
 pub const UNTYPED_DEDUCED: &str = "__untyped_deduced_";

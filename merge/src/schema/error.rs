@@ -1,94 +1,94 @@
-//! What can be wrong with a schema that is read.
+//! Errors of schemas.
 
-/// A schema that can't be used: where it is wrong, why, and what to do.
+/// A schema that can't be used: the position, the problem, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {problem}")]
 pub struct SchemaError {
     /// The place in the document, as a JSON path from its root `$`.
     pub at: String,
-    /// What is wrong there.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What is wrong with a schema.
+/// A problem of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A value of another type than the format says.
+    /// A value of another type.
     #[error("expected {expected}, found {found}")]
     WrongType {
-        /// What should be there.
+        /// The expected type.
         expected: &'static str,
-        /// What is there.
+        /// The actual type.
         found: &'static str,
     },
-    /// A member that the format doesn't have.
+    /// An unknown member.
     #[error("there is no member {name:?} here; the members are {}", known.join(", "))]
     UnknownMember {
         /// The member's name.
         name: String,
-        /// The members that may be here.
+        /// The known members.
         known: &'static [&'static str],
     },
-    /// A member that must be there and isn't.
+    /// A required member is missing.
     #[error("the member {0:?} is missing")]
     Missing(&'static str),
-    /// Two things of one name.
+    /// Two types or fields with one name.
     #[error("there are two {what} called {name:?}; rename or remove one")]
     Duplicate {
-        /// What they are.
+        /// Their kind.
         what: &'static str,
         /// Their name.
         name: String,
     },
-    /// A word that isn't one of those with a meaning.
+    /// An unknown word.
     #[error("{found} is no {what}; use one of {}", known.join(", "))]
     UnknownWord {
-        /// What the word should be.
+        /// Its kind.
         what: &'static str,
         /// The word, as JSON.
         found: String,
-        /// The values that are allowed.
+        /// The known words.
         known: &'static [&'static str],
     },
     /// A list of type `map` without the names of its keys.
     #[error("a list of type map needs x-kubernetes-list-map-keys: name the fields that identify its items")]
     MissingMapKeys,
-    /// The names of a list's keys are no names.
+    /// Invalid names of list keys.
     #[error("{member} must be {expected}, it is {found}")]
     UnreadableKeys {
-        /// The member that should name them.
+        /// The member with the names.
         member: &'static str,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
-        /// What it is, as JSON.
+        /// The actual value, as JSON.
         found: String,
     },
-    /// An array that doesn't name the type of its items.
+    /// An array without `items`.
     #[error("an array needs `items`: say what its items are")]
     MissingItems,
-    /// An array with several types of items, or none that can be read.
+    /// An array with several or unreadable types of items.
     #[error("an array has exactly one type of items: make `items` one schema")]
     ItemsNotOne,
-    /// More levels than any real schema has.
+    /// The schema is nested too deep.
     #[error("nested deeper than {0} levels; move inner schemas to named types")]
     TooDeep(usize),
-    /// No OpenAPI v3 document.
+    /// Not an OpenAPI v3 document.
     #[error(
         "this is no OpenAPI v3 document: fetch one from /openapi/v3/apis/<group>/<version> (version 2 won't do)"
     )]
     NotOpenApiV3,
-    /// No CustomResourceDefinition of a version that can be read.
+    /// Not a CRD of a known version.
     #[error(
         "expected {expected:?}, found {found:?}; ask the server for apiextensions.k8s.io/v1 CustomResourceDefinitions"
     )]
     NotACustomResourceDefinition {
-        /// What the member must be.
+        /// The expected value.
         expected: &'static str,
-        /// What it is.
+        /// The actual value.
         found: String,
     },
-    /// A schema of a custom resource that isn't structural. The server merges such resources by deduction.
+    /// A schema that isn't structural. The server deduces the types of such resources.
     #[error("not structural: {0}")]
     NotStructural(&'static str),
 }

@@ -1,8 +1,8 @@
-//! The fields of a struct by name. Walks over objects do little else than look these up.
+//! The fields of a struct by name, the main lookup of walks over objects.
 
 use super::TypeId;
 
-/// A field that the schema names.
+/// A named field.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub(super) name: String,
@@ -10,19 +10,19 @@ pub(super) struct Field {
     pub(super) default: Option<serde_json::Value>,
 }
 
-/// A table of fields, made once and then only read: a slot is found from a few bytes of the name, and the same bytes tell
-/// whether the field is there. Only long names are compared.
+/// A hash table of fields, made once: a few bytes of a name give its slot, and also show whether the field exists. Only
+/// long names are compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     fields: Vec<Field>,
-    /// Their number is a power of two, at least twice that of `fields`, so that one is always free.
+    /// A power of two, at least twice as many as `fields`, so that one is always free.
     slots: Vec<Slot>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     outline: Outline,
-    /// Position in `fields`, where there is no field for a slot that is free.
+    /// The index in `fields`; out of range for a free slot.
     field: u32,
 }
 
@@ -64,7 +64,7 @@ impl Fields {
     }
 }
 
-/// The length, the first and the last bytes of a name: all of a short one, and fields of one struct differ there.
+/// The length, the first and the last bytes of a name: all of a short one, and different for most fields of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outline {
     length: usize,
@@ -75,7 +75,7 @@ struct Outline {
 impl Outline {
     fn of(name: &str) -> Self {
         let bytes = name.as_bytes();
-        // The two may overlap.
+        // Both may overlap.
         let (first, last) =
             if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
                 (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
@@ -93,7 +93,7 @@ impl Outline {
         self.length <= 16
     }
 
-    /// The slots to try, in their order, in a table of a power of two of them.
+    /// The slots to try in a table whose size is a power of two.
     fn slots(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
         let mixed =
             (self.first ^ self.last.rotate_left(23) ^ self.length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);

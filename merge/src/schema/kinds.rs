@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// What names a type of objects in an API: `apps`, `v1`, `Deployment`.
+/// The group, version and kind of objects: `apps`, `v1`, `Deployment`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupVersionKind {
     /// The API group; empty for the core group.
@@ -21,12 +21,12 @@ pub struct GroupVersionKind {
 pub struct ApiVersionError(pub String);
 
 impl GroupVersionKind {
-    /// Names a kind.
+    /// The kind of this group, version and name.
     pub fn new(group: impl Into<String>, version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// Names a kind by the `apiVersion` and `kind` of its objects.
+    /// The kind of objects with this `apiVersion` and `kind`.
     ///
     /// # Errors
     /// When `api_version` has more than one slash. An empty one is legal, as in Go's `schema.ParseGroupVersion`.
@@ -39,7 +39,7 @@ impl GroupVersionKind {
         Ok(Self::new(group, version, kind))
     }
 
-    /// Names the kind of an object by its own `apiVersion` and `kind`; `None` where it lacks them.
+    /// The kind of an object; `None` if it lacks `apiVersion` or `kind`.
     pub fn of(object: &Value) -> Option<Self> {
         let api_version = object.get("apiVersion")?.as_str()?;
         let kind = object.get("kind")?.as_str()?;

@@ -1,4 +1,4 @@
-//! Schemas: what a value may be, and how its parts merge.
+//! Schemas: the types of values, and how they merge.
 
 mod at;
 mod compiled;

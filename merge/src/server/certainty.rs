@@ -1,7 +1,7 @@
-//! How far what is computed for a write can be relied on.
+//! The certainty of computed writes.
 //!
-//! What the server does beyond the field manager can often be ruled out from the write. Where it can't, this says
-//! so. Most reasons were found by comparing predictions with a real server's responses.
+//! The server's work beyond the field manager can often be ruled out by the write; otherwise the reason is here. Most
+//! reasons were found by comparing predictions with a real server's responses.
 
 use super::{Request, Resource, Verb, entries::Managed};
 use crate::{
@@ -9,16 +9,17 @@ use crate::{
     value::Value,
 };
 
-/// How far what is predicted can be relied on.
+/// The certainty of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// The server does just this.
+    /// The server does exactly this.
     Exact,
     /// The server does this, and then fills in defaults.
     ModuloDefaulting,
-    /// A client sees the object stay as it is. Whether the server stores what no client sees, only it knows: see the reason.
+    /// A client sees no change. Whether the server stores anything that clients can't see, only the server knows: see the
+    /// reason.
     Unseen(&'static str),
-    /// The server knows more than the core: see the reason.
+    /// The server knows more than this crate: see the reason.
     Unknown(&'static str),
 }
 
@@ -40,16 +41,16 @@ pub(crate) const HIDDEN_WHEN_EMPTY: [Path<'static>; 4] = [
     Path::new(&[Field("metadata"), Field("ownerReferences")]),
 ];
 
-/// A write that was computed, as far as its certainty depends on it.
+/// A computed write, as far as its certainty depends on it.
 pub(super) struct Computed<'c, 'a> {
     pub(super) verb: Verb,
     pub(super) before: &'c Managed<'a>,
     pub(super) after: &'c Managed<'a>,
-    /// Whether the server stores entries besides those after the write.
+    /// Whether the server stores other entries as well.
     pub(super) is_incomplete: bool,
     pub(super) live: Option<Value<'a>>,
     pub(super) object: Value<'a>,
-    /// Whether the object stays as it is, its `managedFields` aside.
+    /// Whether the object is unchanged, apart from its `managedFields`.
     pub(super) same_object: bool,
     pub(super) changed: bool,
 }
@@ -62,7 +63,7 @@ impl<'a> Request<'_, 'a> {
         if let Some(reason) = self.unseen(computed) {
             return Certainty::Unseen(reason);
         }
-        // What is stored has its defaults already.
+        // A stored object has its defaults already.
         let defaults = self.resource.has_defaults() && !computed.same_object;
         // Null values of labels and annotations become empty strings.
         let nulls = computed.object.get("metadata").is_some_and(|metadata| metadata.nulls() > 0);
@@ -98,7 +99,7 @@ impl<'a> Request<'_, 'a> {
         None
     }
 
-    /// What the server may store although nothing changes that a client sees.
+    /// The reason why the server may store something although clients see no change.
     fn unseen(&self, computed: &Computed<'_, 'a>) -> Option<&'static str> {
         if computed.changed {
             return None;
@@ -139,7 +140,7 @@ impl<'a> Request<'_, 'a> {
     }
 }
 
-/// Why the versions in which fields are owned make a write uncertain.
+/// The reason why the versions of owned fields make a write uncertain.
 pub(super) fn of_versions<'a>(
     resource: Resource<'a>,
     versions: impl Iterator<Item = &'a str>,
@@ -158,8 +159,8 @@ pub(super) fn of_versions<'a>(
     others.find(|version| resource.converts_in_server(version)).map(reason)
 }
 
-/// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers how it was
-/// spelled on one side of a comparison and not on the other.
+/// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers its spelling
+/// on one side of a comparison only.
 fn has_quantities(object: Value<'_>) -> bool {
     fn in_value(value: Value<'_>) -> bool {
         match value {
@@ -175,13 +176,13 @@ fn has_quantities(object: Value<'_>) -> bool {
 }
 
 impl Resource<'_> {
-    /// Whether a kind has quantities in an atomic list of its Go type: there the server sees a change in a write that
-    /// isn't an apply, depending on how the quantity was spelled.
+    /// Whether a kind has quantities in an atomic list of its Go type: there the server sees a change in a write that isn't
+    /// an apply, depending on the quantity's spelling.
     fn rewrites_quantities(&self) -> bool {
         self.is_kind("autoscaling", "HorizontalPodAutoscaler")
     }
 
-    /// Whether the server fills in labels of a kind when it reads an object from the store.
+    /// Whether the server sets labels of a kind when it reads an object from the store.
     pub(crate) fn fills_in_labels(&self) -> bool {
         self.is_kind("batch", "Job")
     }

@@ -1,4 +1,4 @@
-//! The field manager chain: what stands between a request and the updater.
+//! The field manager chain between a request and the updater.
 //!
 //! In the order in which a request passes it, after `internal/fieldmanager.go` of apimachinery's `managedfields`: version
 //! check, last-applied annotation, skip-non-applied, cap, identity, time stamps, strip, structured merge.
@@ -18,13 +18,13 @@ use crate::{
     value::Value,
 };
 
-/// More update managers than this are merged, the oldest first.
+/// The most updaters; the oldest ones are merged.
 const MAX_UPDATE_MANAGERS: usize = 10;
-/// Whose the merged ones become.
+/// The manager of merged updaters.
 const ANCIENT_CHANGES: &str = "ancient-changes";
-/// Whose everything is that was there before the first apply.
+/// The manager of all fields before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The writer of an update while it is computed. No entry is read as this one: each has a version.
+/// The writer of an update while it is computed. No entry has this identity: each has a version.
 const CURRENT_OPERATION: ManagerId<'static> = ManagerId {
     manager: "current-operation",
     operation: Operation::Update,
@@ -32,7 +32,7 @@ const CURRENT_OPERATION: ManagerId<'static> = ManagerId {
     subresource: "",
 };
 
-/// What is never owned: what says which object it is, and what the server keeps for itself.
+/// Fields that are never owned: the object's identity, and those that the server sets.
 const STRIPPED: &[Path<'static>] = &[
     Path::new(&[Field("apiVersion")]),
     Path::new(&[Field("kind")]),
@@ -52,14 +52,14 @@ const STRIPPED: &[Path<'static>] = &[
 pub(super) struct Chain<'c, 'a> {
     pub(super) context: Context<'a>,
     pub(super) converter: &'c dyn Converter<'a>,
-    /// The kind that is written, which for `scale` isn't the parent's.
+    /// The written kind, which for `scale` isn't the parent's.
     pub(super) api_version: &'a str,
     pub(super) kind: &'a str,
     pub(super) type_id: TypeId,
     pub(super) subresource: &'a str,
-    /// What a write resets, by version.
+    /// The reset fields, by version.
     pub(super) resets: Vec<(&'a str, Filter<'a>)>,
-    /// What a new object has before anyone set anything.
+    /// The zero value of the kind.
     pub(super) zero: Value<'a>,
     pub(super) now: Timestamp,
 }
@@ -70,7 +70,7 @@ pub(super) struct Written<'a> {
     pub(super) owners: Managed<'a>,
     /// The owners before the write, as they were read.
     pub(super) before: Managed<'a>,
-    /// Whether the server stores entries besides these, which can't be read or aren't as a server writes them.
+    /// Whether the server stores other entries, which can't be read or aren't as a server writes them.
     pub(super) is_incomplete: bool,
 }
 
@@ -85,7 +85,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         ManagerId::of_writer(manager, operation, self.api_version, self.subresource)
     }
 
-    /// Server-side apply. `live` is the object that is there, or the empty one for a creation.
+    /// Server-side apply. `live` is the live object, or the empty one for a creation.
     pub(super) fn apply(
         &self,
         live: Value<'a>,
@@ -98,7 +98,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         self.apply_owned(live, intent, owners, manager, force)
     }
 
-    /// Server-side apply to an object whose owners are read already.
+    /// Server-side apply to an object with these owners.
     pub(super) fn apply_owned(
         &self,
         live: Value<'a>,
@@ -112,7 +112,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         let before = owners.clone();
         let mut written = self.apply_as_kubectl(live, intent, owners, manager, force)?;
         written.before = before;
-        // What is applied may bring a null.
+        // An intent may contain a null.
         written.object = objects::without_managed_fields(self.context.arena, written.object);
         if manager == last_applied::MANAGER {
             written.object = last_applied::updated(self.context.arena, written.object, intent);
@@ -130,7 +130,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         Err(Refusal::BadRequest(format!("invalid object type: {group}/{version}, Kind={}", text("kind"))))
     }
 
-    /// `kubectl` isn't refused for what it applied itself before it learned of server-side apply.
+    /// `kubectl` has no conflicts with its own client-side applies.
     fn apply_as_kubectl(
         &self,
         live: Value<'a>,
@@ -154,7 +154,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         }
     }
 
-    /// The first apply to an object gives everything that is there an owner.
+    /// The first apply to an object adds a manager for all its fields.
     fn apply_tracked(
         &self,
         live: Value<'a>,
@@ -179,7 +179,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         Ok(Written { object, owners, before: Managed::default(), is_incomplete: false })
     }
 
-    /// The live object as it is merged. Its `managedFields` don't matter to that, unless they alone don't fit the schema.
+    /// The live object for the merge, without `managedFields`, unless they alone don't fit the schema.
     fn without_managed_fields(&self, live: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
         if !entries::look_valid(&live) {
             self.typed(live, Duplicates::Allowed, "the live object")?;
@@ -226,7 +226,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             .map_err(|error| Self::misfit(what, &error))
     }
 
-    /// A value that may have duplicates, beside one that is mostly the same.
+    /// A value that may have duplicates, next to one that is mostly the same.
     fn typed_beside(known: &Typed<'a>, value: Value<'a>, what: &str) -> Result<Typed<'a>, Refusal<'a>> {
         known.validated_beside(value, Duplicates::Allowed).map_err(|error| Self::misfit(what, &error))
     }
@@ -235,20 +235,20 @@ impl<'c, 'a> Chain<'c, 'a> {
         Refusal::Invalid(format!("{what} doesn't fit its schema: {error}"))
     }
 
-    /// An object of this kind, typed; `None` where it doesn't fit.
+    /// An object of this kind, typed; `None` if it doesn't fit.
     pub(super) fn fitting(&self, value: Value<'a>) -> Option<Typed<'a>> {
         Typed::validated(self.context, self.type_id, value, Duplicates::Forbidden).ok()
     }
 
-    /// Any other write: the object is known, its owners are to be computed.
+    /// Any other write, which computes the owners of a known object.
     ///
-    /// Where they can't be computed the object is stored all the same, so this can't fail.
+    /// If they can't be computed the object is stored all the same, so this can't fail.
     pub(super) fn update(&self, live: Value<'a>, object: Value<'a>, manager: &'a str) -> Written<'a> {
         let owners = self.owners_before(&live, &object);
         self.update_owned(live, object, owners, manager)
     }
 
-    /// Any other write, to an object whose owners are read already.
+    /// Any other write, to an object with these owners.
     pub(super) fn update_owned(
         &self,
         live: Value<'a>,
@@ -275,7 +275,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         Written { object, owners, before, is_incomplete }
     }
 
-    /// The live owners, as they stay where an update can't compute the new ones; and whether there are entries besides.
+    /// The live owners, which stay if an update can't compute the new ones; and whether there are other entries.
     fn owners_kept(&self, live: Value<'a>, before: &Managed<'a>) -> (Managed<'a>, bool) {
         // A scale has no entries of its own; its owners were those of the live parent.
         if self.subresource == "scale" {
@@ -287,7 +287,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         (kept, is_incomplete)
     }
 
-    /// The owners that an update begins with: those that the request names, else the live ones.
+    /// The owners before an update: those in the request, otherwise the live ones.
     fn owners_before(&self, live: &Value<'a>, object: &Value<'a>) -> Managed<'a> {
         if self.subresource.is_empty() {
             match Managed::of_request(self.context, object) {
@@ -314,7 +314,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             updater.update(live, object, self.api_version, owners.fields.clone(), &CURRENT_OPERATION);
         let (_, mut owners) = Self::outcome(outcome, owners)?;
         self.strip(&mut owners, &CURRENT_OPERATION);
-        // Where the write changed anything it owns that, besides what it owned before.
+        // The writer owns changed fields, besides those that it owned before.
         if let Some(mut owned) = owners.fields.remove(&CURRENT_OPERATION) {
             if let Some(before) = owners.fields.get(&id) {
                 owned.set = owned.set.union(self.context.arena, before.set);
@@ -337,7 +337,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         }
     }
 
-    /// Merges the oldest updaters of a version into one, until there are no more than the server keeps.
+    /// Merges the oldest updaters of a version, until there are no more than the server keeps.
     fn cap(&self, owners: &mut Managed<'a>) {
         let mut updaters: Vec<_> =
             owners.fields.iter().filter(|(_, owned)| !owned.applied).map(|(id, _)| *id).collect();

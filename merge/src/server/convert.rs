@@ -1,4 +1,4 @@
-//! Objects in other versions of their kind.
+//! Conversion between versions of a kind.
 
 use super::{Convert, Resource};
 use crate::{
@@ -7,10 +7,8 @@ use crate::{
     value::Value,
 };
 
-/// Converts as the server does, where that is known; else as far as that is possible without it: by changing `apiVersion`.
-///
-/// That is all there is to it for custom resources without a conversion webhook. Where more is needed the object stays as it is, and
-/// the prediction isn't certain and says so.
+/// Converts as the server does, if its conversion is known; otherwise by changing `apiVersion`. For custom resources
+/// without a conversion webhook that is all. Where it isn't, the object stays as it is, and the prediction is uncertain.
 pub(super) struct Versions<'f, 'a> {
     pub(super) resource: Resource<'a>,
     pub(super) context: Context<'a>,
@@ -18,7 +16,7 @@ pub(super) struct Versions<'f, 'a> {
 }
 
 impl Versions<'_, '_> {
-    /// Whether only the server can convert to a version that it may serve. What is known of a built-in kind is all that is served.
+    /// Whether only the server can convert to a version that it may serve. Of built-in kinds all served versions are known.
     fn is_up_to_the_server(&self, version: &str, is_known: bool) -> bool {
         let may_be_served = is_known || self.resource.is_custom();
         self.convert.is_none() && may_be_served && self.resource.converts_in_server(version)
@@ -34,11 +32,11 @@ impl<'a> Converter<'a> for Versions<'_, 'a> {
             return Ok(object);
         }
         let type_id = match self.resource.type_in(version) {
-            // Most fields have the same paths in all versions of a kind: who owns one stays its owner, and is in conflict as on the
-            // server.
+            // Most fields have the same paths in all versions of a kind: an owner stays the owner, and conflicts are those
+            // of the server.
             found if self.is_up_to_the_server(version, found.is_some()) => return Ok(object),
             Some(type_id) => type_id,
-            // For a custom resource this is an error, not a version that is gone; and so is what is no version at all.
+            // For a custom resource this is an error, not a removed version; so is an invalid version.
             None if self.resource.is_custom() => {
                 return Err(failed(&format!("request to convert CR to an invalid group/version: {version}")));
             }

@@ -15,17 +15,17 @@ use crate::{
     value::{Dialect, Value, go_json},
 };
 
-/// How a manager wrote.
+/// The operation of a manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// By server-side apply.
+    /// Server-side apply.
     Apply,
-    /// By anything else.
+    /// Any other write.
     Update,
 }
 
 impl Operation {
-    /// As it stands in an entry.
+    /// The text in an entry.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Apply => "Apply",
@@ -34,17 +34,17 @@ impl Operation {
     }
 }
 
-/// What identifies a manager of an object: the same name by another operation, through another subresource or
-/// (for updates) in another version is another manager.
+/// The identity of a manager: the same name with another operation, another subresource or (for updates) another version is
+/// another manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagerId<'a> {
     /// The manager's name.
     pub manager: &'a str,
-    /// How it wrote.
+    /// Its operation.
     pub operation: Operation,
-    /// The version it wrote in; empty for an applier, who stays the same in every version.
+    /// The version of the writes; empty for an applier, whose identity doesn't depend on it.
     pub api_version: &'a str,
-    /// The subresource it wrote through; empty for the object itself.
+    /// The subresource of the writes; empty for the object itself.
     pub subresource: &'a str,
 }
 
@@ -65,7 +65,7 @@ impl<'a> ManagerId<'a> {
         Self { manager, operation, api_version, subresource }
     }
 
-    /// The identity as the server keys it: an entry without its fields, as JSON. Only its order matters here.
+    /// The server's key of the identity: an entry without its fields, as JSON. Only its order matters here.
     pub(crate) fn key(&self) -> String {
         let mut key = String::from("{");
         for (name, value) in [
@@ -106,39 +106,39 @@ impl fmt::Display for ManagerId<'_> {
 /// An entry of `managedFields`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Whose it is. An applier's version is in [`api_version`](Self::api_version).
+    /// The manager's name. An applier's version is in [`api_version`](Self::api_version).
     pub manager: &'a str,
-    /// How it wrote.
+    /// Its operation.
     pub operation: Operation,
-    /// The version in which the fields are meant.
+    /// The version of the fields.
     pub api_version: &'a str,
-    /// When the entry last changed, to the second.
+    /// The time of the entry's last change, to the second.
     pub time: Option<Timestamp>,
-    /// What it owns.
+    /// The owned fields.
     pub fields: FieldSet<'a>,
-    /// The subresource through which it wrote; empty for the object itself.
+    /// The subresource of the writes; empty for the object itself.
     pub subresource: &'a str,
 }
 
-/// Why the entries of an object can't be read.
+/// An object's entries can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("metadata.managedFields[{position}]: {problem}")]
 pub struct EntryError {
-    /// Which entry.
+    /// The index of the entry.
     pub position: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-/// Who owns what, and since when: the entries while a write is computed.
+/// The owners and their times, while a write is computed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Managed<'a> {
     pub(super) fields: Managers<'a, ManagerId<'a>>,
-    /// Sorted by manager, each once.
+    /// Sorted by manager, without duplicates.
     times: Vec<(ManagerId<'a>, Option<Timestamp>)>,
 }
 
-/// An entry as it stands in an object, before anything is made of it.
+/// An entry as it is in an object.
 #[derive(Clone, Copy, Debug)]
 struct RawEntry<'a> {
     manager: &'a str,
@@ -162,7 +162,7 @@ impl RawEntry<'_> {
         spelled && object.as_map().is_some_and(|map| map.len() == expected)
     }
 
-    /// Whether this is what the server writes for an entry, but for the time.
+    /// Whether this is what the server writes for an entry, except for the time.
     fn is_written_for(&self, entry: &Entry<'_>) -> bool {
         self.manager == entry.manager
             && self.operation == entry.operation.as_str()
@@ -178,15 +178,15 @@ impl RawEntry<'_> {
     }
 }
 
-/// What the `managedFields` of a request's object say.
+/// The `managedFields` in a request.
 pub(super) enum Requested<'a> {
     /// Nothing.
     Absent,
-    /// Forget all owners.
+    /// Resets all owners.
     Reset,
     /// These are the owners.
     Entries(Managed<'a>),
-    /// What can't be read counts as nothing.
+    /// Unreadable, which counts as absent.
     Unreadable,
 }
 
@@ -195,8 +195,8 @@ pub(super) fn managed_fields_of<'a>(object: &Value<'a>) -> Option<Value<'a>> {
     object.get("metadata")?.get("managedFields")
 }
 
-/// Whether the `managedFields` of an object are what their own schema has, as far as that can be seen at a glance: absent,
-/// null, or a list of entries without other members.
+/// Whether the `managedFields` of an object fit their schema, at a glance: absent, null, or a list of entries without other
+/// members.
 pub(super) fn look_valid(object: &Value<'_>) -> bool {
     let entry_is_valid = |entry: &Value<'_>| {
         let Some(entry) = entry.as_map() else { return false };
@@ -215,7 +215,7 @@ pub(super) fn look_valid(object: &Value<'_>) -> bool {
     }
 }
 
-/// The entries of a list, as the server's decoder has them: `None` where they aren't a list of entries at all.
+/// The entries of a list, as the server's decoder reads them; `None` if it isn't a list of entries.
 fn raw_entries(list: Option<Value<'_>>) -> Option<Vec<RawEntry<'_>>> {
     list?.as_list()?.iter().map(raw_entry).collect()
 }
@@ -248,7 +248,7 @@ impl<'a> Managed<'a> {
         Self::decode(context, &raw_entries(managed_fields_of(object)).unwrap_or_default())
     }
 
-    /// Reads the entries of an object that a client wants to write.
+    /// Reads the entries in a request.
     pub(super) fn of_request(context: Context<'a>, object: &Value<'a>) -> Requested<'a> {
         match raw_entries(managed_fields_of(object)).as_deref() {
             None | Some([]) => Requested::Absent,
@@ -257,7 +257,7 @@ impl<'a> Managed<'a> {
         }
     }
 
-    /// Whether an object that is applied brings entries of its own.
+    /// Whether an intent has entries.
     pub(super) fn are_in(object: &Value<'a>) -> bool {
         raw_entries(managed_fields_of(object)).is_some()
     }
@@ -308,8 +308,8 @@ impl<'a> Managed<'a> {
     }
 }
 
-/// The entries after a write with the times that they have in the live object, where the two differ in nothing else; and
-/// whether they are written as they stand there, in every respect.
+/// The entries after a write with their live times, if both differ in nothing else; and whether they are written exactly as
+/// they are live.
 pub(super) fn unchanged<'a>(live: &Value<'a>, after: &[Entry<'a>]) -> Option<(Vec<Entry<'a>>, bool)> {
     let Some(list) = managed_fields_of(live) else { return after.is_empty().then(|| (Vec::new(), true)) };
     let (raw, objects) = (raw_entries(Some(list))?, list.as_list()?);
@@ -348,10 +348,10 @@ fn decode<'a>(
 }
 
 impl<'a> Entry<'a> {
-    /// The entries of an object, in their order, as a server of this release reads those of a live object.
+    /// The entries of an object, in order, as a server of this release reads those of a live object.
     ///
     /// # Errors
-    /// For the first that it can't read, before which it refuses each write.
+    /// For the first unreadable one, which makes the server refuse each write.
     pub fn all_of(arena: &'a Arena, object: Value<'a>, release: Release) -> Result<Vec<Self>, EntryError> {
         let entries = managed_fields_of(&object).and_then(|entries| entries.as_list()).unwrap_or_default();
         let read = |(position, entry): (usize, &Value<'a>)| {
@@ -370,7 +370,7 @@ impl<'a> Entry<'a> {
         entries.iter().enumerate().map(read).collect()
     }
 
-    /// Whose the entry is.
+    /// The manager of the entry.
     pub fn id(&self) -> ManagerId<'a> {
         ManagerId::of_entry(self.manager, self.operation, self.api_version, self.subresource)
     }
@@ -382,7 +382,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The time as an entry has it: UTC, to the second.
+/// The time as in an entry: UTC, to the second.
 pub(super) fn time_text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! The annotation that client-side `kubectl apply` keeps its last intent in, after `lastappliedmanager.go` and
+//! The annotation with the last intent of client-side `kubectl apply`, after `lastappliedmanager.go` and
 //! `lastappliedupdater.go`.
 
 use super::chain::Chain;
@@ -8,19 +8,19 @@ use crate::{
     value::{Dialect, Map, Value, go_json},
 };
 
-/// Only the manager of this name has anything to do with the annotation.
+/// The only manager with this annotation.
 pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// All annotations of an object together may have this many bytes.
+/// The limit of all annotations of an object together, in bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 fn annotations(object: Value<'_>) -> Option<Map<'_>> {
     object.at(&["metadata", "annotations"])?.as_map()
 }
 
-/// The annotations as the server's accessor has them: none where one is no string; null counts as empty.
+/// The annotations as the server's accessor reads them: none if one isn't a string; null is empty.
 fn texts(object: Value<'_>) -> Option<Map<'_>> {
     annotations(object)
         .filter(|map| map.members().iter().all(|(_, value)| matches!(value, Value::String(_) | Value::Null)))
@@ -30,7 +30,7 @@ fn text_of(object: Value<'_>) -> Option<&str> {
     texts(object)?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The fields that client-side apply set last and that are live as it set them: `kubectl` may take these without force.
+/// The fields of the last client-side apply that are still live: `kubectl` may change these without force.
 pub(super) fn still_live<'a>(chain: &Chain<'_, 'a>, live: Value<'a>) -> Option<FieldSet<'a>> {
     let arena = chain.context.arena;
     let last = Value::from_text(arena, text_of(live)?).ok()?;
@@ -49,7 +49,7 @@ pub(super) fn still_live<'a>(chain: &Chain<'_, 'a>, live: Value<'a>) -> Option<F
     )
 }
 
-/// The object with the annotation, where it has one, brought up to date with the intent.
+/// Updates the annotation with the intent, if the object has it.
 pub(super) fn updated<'a>(arena: &'a Arena, object: Value<'a>, intent: Value<'a>) -> Value<'a> {
     let (Some(_), Some(annotations)) = (text_of(object), texts(object)) else { return object };
     let intent = without_annotation(arena, intent);
@@ -64,7 +64,7 @@ pub(super) fn updated<'a>(arena: &'a Arena, object: Value<'a>, intent: Value<'a>
     object.with(arena, &["metadata", "annotations"], Some(Value::Map(kept)))
 }
 
-/// The intent without the annotation; without annotations at all where there are none that can be read.
+/// The intent without the annotation; without all annotations if they can't be read.
 fn without_annotation<'a>(arena: &'a Arena, intent: Value<'a>) -> Value<'a> {
     let kept = texts(intent).map(|map| Value::Map(coerced(arena, map).with(arena, ANNOTATION, None)));
     intent.with(arena, &["metadata", "annotations"], kept)

@@ -1,8 +1,7 @@
-//! What an API server does to one write of an object, from the request to the store: the field manager chain, what is
-//! reset, and whether anything is stored at all.
+//! One write of an object on an API server, from the request to the store: the field manager chain, reset fields, and
+//! whether anything is stored.
 //!
-//! What only a server can do isn't in here: defaulting, admission, validation, and conversion. Who can do it hands it in as
-//! [`Hooks`].
+//! Defaulting, admission, validation and conversion need a server, which passes them as [`Hooks`].
 
 mod certainty;
 mod chain;
@@ -37,57 +36,57 @@ use crate::{
     value::{Map, Value},
 };
 
-/// Who writes, how and when.
+/// A write: its manager, target and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     /// The field manager's name.
     pub manager: &'a str,
     /// The subresource that is written; empty for the object itself.
     pub subresource: &'a str,
-    /// The time of the write. Counts to the second.
+    /// The time of the write, to the second.
     pub now: Timestamp,
     /// The server's release.
     pub release: Release,
 }
 
-/// An object in a server's store.
+/// A stored object.
 #[derive(Clone, Copy, Debug)]
 pub struct Live<'a> {
     /// The object, with its `managedFields`.
     pub object: Value<'a>,
-    /// How its field sets are spelled there.
+    /// The spelling of its stored field sets.
     pub spelling: Spelling,
 }
 
-/// What a server does to an object between the field manager and the store, such as filling in defaults. Whether anything is
-/// stored is decided by what comes out.
+/// A server's changes to an object between the field manager and the store, such as defaults. The result decides whether
+/// anything is stored.
 pub type Finish<'f, 'a> = &'f dyn Fn(Value<'a>) -> Value<'a>;
 
-/// How a server brings an object of a built-in kind from the version in its `apiVersion` to another one.
+/// Converts an object of a built-in kind from its `apiVersion` to another one.
 pub type Convert<'f, 'a> = &'f dyn Fn(Value<'a>, &str) -> Value<'a>;
 
-/// What a server does besides, for who knows it.
+/// The parts of a write that need a server.
 #[derive(Clone, Copy)]
 pub struct Hooks<'f, 'a> {
-    /// What it does after the field manager.
+    /// Runs after the field manager.
     pub finish: Finish<'f, 'a>,
-    /// How it converts between versions; without it only `apiVersion` changes.
+    /// Converts between versions; without it only `apiVersion` changes.
     pub convert: Option<Convert<'f, 'a>>,
 }
 
-/// Why a server refuses a write.
+/// The reason why a server refuses a write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal<'a> {
-    /// Others own what an apply would change, and it isn't forced. In the order of the managers.
+    /// Other managers own fields that an unforced apply would change. In the order of the managers.
     #[error("Apply failed with {} conflicts", .0.len())]
     Conflicts(Vec<Conflict<'a, ManagerId<'a>>>),
-    /// The request makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     BadRequest(String),
     /// The schema refuses an object.
     #[error("{0}")]
     Invalid(String),
-    /// There is no such subresource, or no object that it could belong to.
+    /// The subresource doesn't exist, or its object doesn't.
     #[error("{0}")]
     NotFound(String),
     /// The server fails.
@@ -96,7 +95,7 @@ pub enum Refusal<'a> {
 }
 
 impl<'a> Resource<'a> {
-    /// What a server-side apply of an intent leads to. `live` is `None` for a creation.
+    /// Applies an intent to the live object; `live` is `None` for a creation.
     ///
     /// # Errors
     /// When the server would refuse it.
@@ -112,7 +111,7 @@ impl<'a> Resource<'a> {
         self.apply_with(arena, live, intent, write, force, hooks)
     }
 
-    /// As [`apply`](Self::apply), for who knows what the server does besides.
+    /// As [`apply`](Self::apply), for servers with their own defaults, admission and conversions.
     ///
     /// # Errors
     /// When the server would refuse it.
@@ -128,7 +127,7 @@ impl<'a> Resource<'a> {
         Request::new(*self, arena, live, intent, write, hooks).run(Verb::Apply { force })
     }
 
-    /// What any other write leads to, the object being the one after the write: an update, a patch, a creation.
+    /// Writes an object by any other verb: update, patch, create. `object` is the one after the write.
     ///
     /// # Errors
     /// When the server would refuse it.
@@ -143,7 +142,7 @@ impl<'a> Resource<'a> {
         self.update_with(arena, live, object, write, hooks)
     }
 
-    /// As [`update`](Self::update), for who knows what the server does besides.
+    /// As [`update`](Self::update), for servers with their own defaults, admission and conversions.
     ///
     /// # Errors
     /// When the server would refuse it.
@@ -160,10 +159,10 @@ impl<'a> Resource<'a> {
 }
 
 impl<'a> Resource<'a> {
-    /// A stored object in this version of its kind, as a server reads it before anything else.
+    /// A stored object in this version of its kind, as a server reads it first.
     ///
     /// # Errors
-    /// When it is of another kind, or of a version that isn't there.
+    /// When it is of another kind, or of an unknown version.
     pub fn in_its_version(&self, arena: &'a Arena, object: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
         let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -182,13 +181,13 @@ impl<'a> Resource<'a> {
     }
 }
 
-/// What a prediction is explained with.
+/// For predictions.
 impl<'a> Resource<'a> {
     fn context(&self, arena: &'a Arena, release: Release) -> Context<'a> {
         Context { arena, schema: self.schema, rules: release.rules() }
     }
 
-    /// The live object as what is stored after a write that is refused.
+    /// The result of a refused write: the live object.
     pub(crate) fn unchanged(&self, arena: &'a Arena, live: Option<Live<'a>>, release: Release) -> Stored<'a> {
         let object = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
         let context = self.context(arena, release);
@@ -196,7 +195,7 @@ impl<'a> Resource<'a> {
         Stored::unchanged(*self, object, owners)
     }
 
-    /// What a write makes different in an object, but for its `managedFields`.
+    /// The changes of an object, without its `managedFields`.
     pub(crate) fn compare(
         &self,
         arena: &'a Arena,
@@ -206,7 +205,7 @@ impl<'a> Resource<'a> {
     ) -> ValueComparison<'a> {
         let context = self.context(arena, release);
         let live = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
-        // Both are valid: the one is live, the other comes from a merge.
+        // Both are valid: one is live, the other the result of a merge.
         let typed = |value| Typed::of_valid(context, self.type_id(), value);
         typed(live).compare(&typed(stored.object)).unwrap_or_default()
     }
@@ -237,7 +236,7 @@ impl<'f, 'a> Request<'f, 'a> {
         write: Write<'a>,
         hooks: Hooks<'f, 'a>,
     ) -> Self {
-        // Compared here and nowhere else: all that follows sees what is the same by its memory.
+        // Shares equal parts with the live object, so that later comparisons are by memory.
         let object = live.map_or(object, |live| object.shared_with(arena, &live.object));
         Self { resource, arena, live, object, write, hooks }
     }
@@ -304,7 +303,7 @@ impl<'f, 'a> Request<'f, 'a> {
         }
     }
 
-    /// An object that has a kind and nothing else.
+    /// An object with only `apiVersion` and `kind`.
     fn empty(&self) -> Value<'a> {
         let members = [
             ("apiVersion", Value::String(self.resource.api_version())),
@@ -313,8 +312,8 @@ impl<'f, 'a> Request<'f, 'a> {
         Value::Map(Map::of_sorted(self.arena.slice(&members)))
     }
 
-    /// What a new object has before anyone set anything: for a built-in kind the structs of its Go type that aren't
-    /// pointers, and null for lists that have to be there.
+    /// The zero value of the kind: of a built-in one with the structs of its Go type that aren't pointers, and null for
+    /// required lists.
     fn zero(&self) -> Result<Value<'a>, Refusal<'a>> {
         let Value::Map(mut map) = self.empty() else { return Ok(Value::Null) };
         let zero = match self.resource.zero() {
@@ -331,7 +330,7 @@ impl<'f, 'a> Request<'f, 'a> {
         Ok(Value::Map(map))
     }
 
-    /// What keeps a writer from owning what its write resets, by version.
+    /// The filters of the reset fields, by version: a writer doesn't own them.
     fn reset_filters(&self, resets: Resets) -> Vec<(&'a str, Filter<'a>)> {
         let filter = match resets {
             Resets::Fields([]) => return Vec::new(),
@@ -357,7 +356,7 @@ impl<'f, 'a> Request<'f, 'a> {
         versions.map(|version| (version, filter.clone())).collect()
     }
 
-    /// `[]` as `managedFields` of a built-in kind means what `[{}]` does; in a custom resource it equals absent.
+    /// An empty `managedFields` of a built-in kind is a reset, as `[{}]`; in a custom resource it is absent.
     fn with_reset_by_empty_list(&self) -> Value<'a> {
         let list = entries::managed_fields_of(&self.object).and_then(|list| list.as_list());
         if self.resource.is_custom() || list.is_none_or(|list| !list.is_empty()) {
@@ -367,12 +366,12 @@ impl<'f, 'a> Request<'f, 'a> {
         self.object.with(self.arena, &["metadata", "managedFields"], Some(Value::List(reset)))
     }
 
-    /// The object with the fields that the write resets as they were.
+    /// The object with its reset fields as they are live.
     fn reset(&self, resets: Resets, object: Value<'a>) -> Value<'a> {
         let Resets::Fields(resets @ [_, ..]) = resets else { return object };
         let Some(live) = self.live.map(|live| objects::without_managed_fields(self.arena, live.object))
         else {
-            // Only a node brings its status along.
+            // Only a node can be created with a status.
             let is_node = self.resource.gvk.group.is_empty() && self.resource.gvk.kind == "Node";
             return if is_node { object } else { object.with(self.arena, &["status"], None) };
         };

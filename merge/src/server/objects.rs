@@ -5,7 +5,7 @@ use crate::{
     value::{Map, Value},
 };
 
-/// The zero value of a Go type with the null that servers before 1.34 have for a time that isn't set.
+/// The zero value of a Go type with a null for unset times, as before 1.34.
 pub(super) fn with_null_times<'a>(arena: &'a Arena, zero: Value<'a>) -> Value<'a> {
     let Value::Map(map) = zero else { return zero };
     let mut members = arena.vec_with_capacity(map.len());

@@ -1,10 +1,10 @@
-//! The fields that a write resets: a writer doesn't own them, and they stay as they are.
+//! The fields that a write resets: they keep their live value, and the writer doesn't own them.
 //!
-//! For built-in kinds this is what `GetResetFields` of the strategies in kubernetes' `pkg/registry` returns (and those
-//! of apiextensions and the aggregator), the same for every served version of a kind; for custom resources what
-//! apiextensions' strategies return.
+//! For built-in kinds these are the results of `GetResetFields` of the strategies in kubernetes' `pkg/registry`,
+//! apiextensions and the aggregator, equal for all served versions of a kind; for custom resources those of apiextensions'
+//! strategies.
 
-/// What the writes to some kinds reset. A kind stands in one of these rules, as `Kind.group` or `Kind`.
+/// The resets of some kinds. A kind is in one of these rules, as `Kind.group` or `Kind`.
 struct Rule {
     kinds: &'static [&'static str],
     /// The fields by subresource; the object itself is the empty one.
@@ -14,9 +14,9 @@ struct Rule {
 /// The fields that are reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resets {
-    /// These.
+    /// These fields.
     Fields(&'static [ResetPath]),
-    /// All but those at the ends of these paths, in which `*` is any item. Who calls brings the others back as they were.
+    /// All fields but those at the ends of these paths, in which `*` is any item. The caller resets the others.
     AllBut(&'static [ResetPath]),
 }
 
@@ -104,11 +104,10 @@ const RULES: &[Rule] = &[
     Rule { kinds: &["PodCertificateRequest.certificates.k8s.io"], resets: &[("status", SPEC)] },
 ];
 
-/// A path of plain fields that is reset.
+/// A path of fields.
 pub(crate) type ResetPath = &'static [&'static str];
 
-/// What writes through a subresource of a built-in kind reset; `None` where the kind has no such subresource that is
-/// known here. The object itself is the empty subresource.
+/// The resets of a built-in kind's subresource, empty for the object itself; `None` if the subresource is unknown.
 pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<Resets> {
     let is_named = |name: &&str| match name.split_once('.') {
         None => group.is_empty() && *name == kind,
@@ -122,7 +121,7 @@ pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<R
     }
 }
 
-/// What writes through a subresource of a custom resource reset, in a version that has a status subresource or not.
+/// The resets of a custom resource's subresource, in a version with a status subresource or without.
 pub(super) fn of_custom(has_status: bool, subresource: &str) -> Option<Resets> {
     match (subresource, has_status) {
         ("", true) => Some(STATUS),

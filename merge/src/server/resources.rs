@@ -1,4 +1,4 @@
-//! The kinds that a server serves, as far as a write to one of their objects depends on them.
+//! The kinds of a server, as far as writes depend on them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use crate::schema::{
     openapi::{self, KindInfo, OpenApi},
 };
 
-/// The kinds of one OpenAPI document or one custom resource, compiled. Made once, then shared.
+/// The kinds of an OpenAPI document or a CRD, compiled once and then shared.
 ///
 /// ```
 /// use baton_merge::{schema::kinds::GroupVersionKind, server::Resources};
@@ -45,27 +45,27 @@ struct Kind {
     is_custom: bool,
     has_status: bool,
     scale: Option<Scale>,
-    /// Every version of the kind that has a type, by `apiVersion`.
+    /// Every version of the kind with a type, by `apiVersion`.
     versions: Vec<(String, TypeId)>,
-    /// Those of them that have the same fields as this one.
+    /// The versions with the same fields as this one.
     same_versions: Vec<String>,
-    /// The versions whose `status` a write of that subresource keeps apart from the rest.
+    /// The versions with a separate `status`.
     status_versions: Vec<String>,
-    /// How objects get from one version to another; `None` where only the server knows.
+    /// The conversion between versions; `None` if only the server knows it.
     conversion: Option<Conversion>,
-    /// Whether the server fills in defaults.
+    /// Whether the server sets defaults.
     has_defaults: bool,
-    /// Whether objects are stored in a version that has the same fields.
+    /// Whether the storage version has the same fields.
     is_stored_as_written: bool,
     zero: Option<serde_json::Value>,
-    /// The type of what the `scale` subresource reads and writes.
+    /// The type of the `scale` subresource.
     scale_type: Option<TypeId>,
 }
 
-/// Where a `scale` subresource finds the replicas of its parent.
+/// The replicas of a `scale` subresource's parent.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
-    /// The path in the parent, by the version it is meant in; empty for a version without a `scale` subresource.
+    /// Their path by version; empty for a version without a `scale` subresource.
     pub(super) replicas_by_version: Vec<(String, Vec<String>)>,
     pub(super) replicas: Vec<String>,
     pub(super) status_replicas: Vec<String>,
@@ -83,8 +83,8 @@ pub(super) const SCALE_VERSION: &str = "autoscaling/v1";
 pub(super) const SCALE_KIND: &str = "Scale";
 
 impl Resources {
-    /// The kinds of an OpenAPI v3 document, as a kube-apiserver serves it for a group and version. It tells built-in
-    /// kinds whole, and custom ones as well, but for the `scale` subresource of the latter.
+    /// The kinds of an OpenAPI v3 document, as a kube-apiserver serves it for a group and version. It describes built-in
+    /// kinds completely, and custom ones except for the `scale` subresource.
     ///
     /// # Errors
     /// When the document can't be read.
@@ -95,7 +95,7 @@ impl Resources {
     /// The versions of a custom resource.
     ///
     /// # Errors
-    /// When the definition can't be read.
+    /// When the CRD can't be read.
     pub fn from_crd(definition: &serde_json::Value) -> Result<Self, SchemaError> {
         Ok(Self::of_crd(&crd::parse(definition)?))
     }
@@ -105,7 +105,7 @@ impl Resources {
         &self.schema
     }
 
-    /// A kind in a version, where it is served.
+    /// The kind in a version, if it is served.
     pub fn get(&self, gvk: &GroupVersionKind) -> Option<Resource<'_>> {
         let (gvk, kind) = self.kinds.get_key_value(gvk)?;
         Some(Resource { schema: &self.schema, gvk, kind })
@@ -137,9 +137,9 @@ impl Resources {
                 versions,
                 same_versions: same_versions.map(|(other, _)| other.api_version()).collect(),
                 conversion: None,
-                // A document doesn't show which of a custom resource's fields have defaults in which version.
+                // A document doesn't show the defaults of a custom resource.
                 has_defaults: true,
-                // Nor in which version it is stored; in most cases in the one that is written.
+                // Nor the storage version; usually it is the written one.
                 is_stored_as_written: true,
                 zero: zero_value(gvk).cloned(),
                 scale_type: scale_type(&schema, api),
@@ -211,12 +211,12 @@ impl Resources {
 }
 
 impl<'s> Resource<'s> {
-    /// The version of the kind, as objects have it in `apiVersion`.
+    /// The `apiVersion` of its objects.
     pub fn api_version(&self) -> &'s str {
         &self.kind.api_version
     }
 
-    /// The kind, as objects have it in `kind`.
+    /// The `kind` of its objects.
     pub fn kind(&self) -> &'s str {
         &self.gvk.kind
     }
@@ -231,18 +231,18 @@ impl<'s> Resource<'s> {
         self.kind.type_id
     }
 
-    /// Whether it is a custom resource: its objects are stored as they are, not as values of a Go type.
+    /// Whether it is a custom resource, whose objects are stored as they are, not as values of a Go type.
     pub fn is_custom(&self) -> bool {
         self.kind.is_custom
     }
 
-    /// Whether the server fills in defaults.
+    /// Whether the server sets defaults.
     pub(super) fn has_defaults(&self) -> bool {
         self.kind.has_defaults
     }
 
-    /// Whether objects are stored in a version that has the same fields. Otherwise the store may hold what a write in this
-    /// version drops, unseen.
+    /// Whether the storage version has the same fields. Otherwise the store may hold fields that a write in this version
+    /// drops.
     pub(crate) fn is_stored_as_written(&self) -> bool {
         self.kind.is_stored_as_written
     }
@@ -255,7 +255,7 @@ impl<'s> Resource<'s> {
         self.kind.conversion == Some(Conversion::Webhook)
     }
 
-    /// Whether only the server can convert to this version, if it can.
+    /// Whether only the server can convert to this version.
     pub(super) fn converts_in_server(&self, api_version: &str) -> bool {
         let may_be_served =
             || self.kind.is_custom || ZERO_VALUES.contains_key(&format!("{api_version} {}", self.gvk.kind));
@@ -271,8 +271,8 @@ impl<'s> Resource<'s> {
         self.kind.versions.iter().find(|(own, _)| own == api_version).map(|(_, type_id)| *type_id)
     }
 
-    /// The versions in which a write through a subresource resets fields. The main resource of a custom kind knows only
-    /// its own version, its status those that have one.
+    /// The versions in which a subresource resets fields. The main resource of a custom kind resets them in its own version
+    /// only, the status in those with a status.
     pub(super) fn versions_reset(&self, subresource: &str) -> impl Iterator<Item = &'s str> {
         let kind = self.kind;
         let of_status = kind.is_custom && !subresource.is_empty();
@@ -294,7 +294,7 @@ impl<'s> Resource<'s> {
         Some((self.kind.scale.as_ref()?, self.kind.scale_type?))
     }
 
-    /// What a new object has before anyone set anything, without `apiVersion` and `kind`.
+    /// The zero value of the kind, without `apiVersion` and `kind`.
     pub(super) fn zero(&self) -> Option<&'s serde_json::Value> {
         self.kind.zero.as_ref()
     }
@@ -312,8 +312,7 @@ fn is_same_type(definition: &SchemaDefinition, one: &str, other: &str) -> bool {
     one == other || atom(one) == atom(other)
 }
 
-/// Whether a field of a type has a default that the server fills in. Types of a custom resource are written in place; what
-/// they refer to by name is metadata, which has none.
+/// Whether a field of a type has a default. The types of a CRD are inline; only metadata, which has none, is by reference.
 fn has_defaults(definition: &SchemaDefinition, type_name: &str) -> bool {
     fn in_reference(reference: &TypeReference) -> bool {
         reference.inlined.as_deref().is_some_and(in_atom)
@@ -358,7 +357,7 @@ static ZERO_VALUES: LazyLock<BTreeMap<String, serde_json::Value>> =
 static BUILTIN_GROUPS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
     let group = |name: &'static String| name.split_once(' ').and_then(|(version, _)| version.split_once('/'));
     let groups = ZERO_VALUES.keys().map(|name| group(name).map_or("", |(group, _)| group));
-    // The aggregator's own kind isn't a type of client-go, from where the zero values are.
+    // The aggregator's own kind isn't a type of client-go, the source of the zero values.
     groups.chain(["apiregistration.k8s.io"]).collect()
 });
 

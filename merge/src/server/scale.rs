@@ -1,7 +1,7 @@
 //! Writes through the `scale` subresource, after `scalehandler.go` and the storages that use it.
 //!
-//! The scale is an object of its own while it is written: the owners of the parent's replicas become owners of its
-//! replicas, and afterwards the other way round.
+//! During the write the scale is an object of its own: the owners of the parent's replicas become owners of its replicas,
+//! and afterwards the other way round.
 
 use super::{
     Order, Refusal, Request, Stored, Verb,
@@ -18,7 +18,7 @@ use crate::{
 
 const REPLICAS: Path<'static> = Path::new(&[PathElement::Field("spec"), PathElement::Field("replicas")]);
 
-/// What the storage of custom resources takes an absent number for, so that any number written differs from it.
+/// The storage of custom resources takes absent replicas for this value, so that any written count differs from it.
 const UNSET: i32 = i32::MIN;
 
 impl<'a> Request<'_, 'a> {
@@ -75,8 +75,8 @@ impl<'a> Request<'_, 'a> {
                 Ok(chain.update_owned(before, after, owners, self.write.manager))
             }
             Verb::Apply { force } => {
-                // The server can't convert the scale of a custom resource: neither to make an owner of what has none,
-                // nor to store another number.
+                // The server can't convert the scale of a custom resource: neither to add an owner, nor to store another
+                // replica count.
                 let failure = |doing: &str, of: Option<Value<'_>>| {
                     let named = |name| of?.at(&["metadata", name])?.as_str();
                     let (namespace, name) = (named("namespace"), named("name"));
@@ -101,7 +101,7 @@ impl<'a> Request<'_, 'a> {
         }
     }
 
-    /// The scale of the parent, as the Go type has it: a number of 0 is left out.
+    /// The scale of the parent, as the Go type has it: zero replicas are omitted.
     fn scale_of(&self, scale: &'a Scale, parent: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
         let number = |path: &[String]| match parent.at(path) {
             None if !has_place(parent, path) => Err(no_place(path)),
@@ -147,7 +147,7 @@ impl<'a> Request<'_, 'a> {
         Value::Map(Map::of_sorted(self.arena.slice(&[("replicas", Value::Int(replicas.into()))])))
     }
 
-    /// The scale that an update brings, as the Go type reads it.
+    /// The scale in an update, as the Go type decodes it.
     fn decoded(&self) -> Result<Value<'a>, Refusal<'a>> {
         let object = self.object;
         let text = |name| object.get(name).and_then(|value| value.as_str());
@@ -195,7 +195,7 @@ impl<'a> Request<'_, 'a> {
         managed
     }
 
-    /// The owners of the parent after a write of its scale: who lost the replicas there loses them here.
+    /// The owners of the parent after a write of its scale: managers that lost the replicas there lose them here.
     fn to_parent(&self, scale: &'a Scale, parent: &Managed<'a>, written: &Managed<'a>) -> Managed<'a> {
         let mut written = written.fields.clone();
         let mut managed = Managed::default();
@@ -217,21 +217,21 @@ impl<'a> Request<'_, 'a> {
             if owned.set.contains(&REPLICAS) {
                 let set = FieldSet::of_paths(self.arena, [path]);
                 managed.fields.insert(id, VersionedSet { set, version, applied: owned.applied });
-                // The time is looked for under the parent's identity, where an updater of the scale isn't found.
+                // The time is looked up under the parent's identity, where an updater of the scale isn't found.
                 managed.set_time(id, parent.time(&id));
             }
         }
         managed
     }
 
-    /// The path of the replicas in a version; empty for one without a `scale` subresource, none for one that is unknown.
+    /// The path of the replicas in a version; empty for one without a `scale` subresource, none for an unknown one.
     fn replicas_in(&self, scale: &'a Scale, version: &str) -> Option<Path<'a>> {
         let (_, fields) = scale.replicas_by_version.iter().find(|(own, _)| own == version)?;
         Some(Path::of_fields(self.arena, fields.iter().map(String::as_str)))
     }
 }
 
-/// Whether all that stands above a path is absent, null or a map.
+/// Whether all parents of a path are absent, null or maps.
 fn has_place(object: Value<'_>, path: &[String]) -> bool {
     let mut above = (0..path.len()).filter_map(|end| object.at(&path[..end]));
     above.all(|value| value.is_null() || value.as_map().is_some())
@@ -241,7 +241,7 @@ fn no_place<'a>(path: &[String]) -> Refusal<'a> {
     Refusal::Internal(format!("there is no place for .{} in the live object", path.join(".")))
 }
 
-/// The number that a written scale asks for. Its Go type takes a float that is an integer, and no other; also in the status.
+/// The replicas of a written scale. Its Go type accepts a float that is an integer, and no other; also in the status.
 fn replicas_in(scale: Value<'_>) -> Result<i32, Refusal<'_>> {
     let number = |path: [&str; 2]| match scale.at(&path) {
         Some(Value::Int(number)) => Ok(truncated(number)),
@@ -255,7 +255,7 @@ fn replicas_in(scale: Value<'_>) -> Result<i32, Refusal<'_>> {
     number(["spec", "replicas"])
 }
 
-/// A float that is an integer; one that is out of bounds becomes what processors make of it.
+/// A float that is an integer; one out of bounds becomes what processors make of it.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,5 +1,6 @@
-//! What the server drops of a Service whose type changes, in the same write, whoever owns it: `dropTypeDependentFields` in
-//! pkg/registry/core/service/strategy.go. The owners stay in `managedFields` until the next write.
+//! The fields that the server drops from a Service whose type changes, in the same write, whoever owns them:
+//! `dropTypeDependentFields` in pkg/registry/core/service/strategy.go. The owners stay in `managedFields` until the next
+//! write.
 
 use crate::{
     Arena,
@@ -9,8 +10,8 @@ use crate::{
 /// Whether a Service needs some fields.
 type Needs = fn(Value<'_>) -> bool;
 
-/// Fields of the spec that go when the old Service needs them and the new one doesn't. Those of a row go together, and only if the
-/// write doesn't change them.
+/// Fields of the spec that are dropped if the old Service needs them and the new one doesn't. Those of a row are dropped
+/// together, and only if the write doesn't change them.
 const TYPE_DEPENDENT: &[(Needs, &[&str])] = &[
     (needs_address, &["clusterIP", "clusterIPs"]),
     (needs_address, &["ipFamilies"]),
@@ -24,7 +25,7 @@ const TYPE_DEPENDENT: &[(Needs, &[&str])] = &[
 const PORTS: [&str; 2] = ["spec", "ports"];
 const LOAD_BALANCER: [&str; 2] = ["status", "loadBalancer"];
 
-/// An updated Service without the fields that the old type needed and the new one doesn't.
+/// Drops the fields of an updated Service that only its old type needed.
 pub fn without_what_the_type_lacks<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
     let mut service = new;
     for (needs, fields) in TYPE_DEPENDENT {
@@ -50,7 +51,7 @@ pub fn without_what_the_type_lacks<'a>(arena: &'a Arena, new: Value<'a>, old: Va
     service
 }
 
-/// A Service without the settings of an affinity that is `None`: `SetDefaults_Service` in pkg/apis/core/v1/defaults.go.
+/// Drops the settings of an affinity that is `None`: `SetDefaults_Service` in pkg/apis/core/v1/defaults.go.
 pub fn without_unused_affinity<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
     match service.at(&["spec", "sessionAffinity"]) {
         Some(Value::String("None")) => service.with(arena, &["spec", "sessionAffinityConfig"], None),
@@ -58,7 +59,7 @@ pub fn without_unused_affinity<'a>(arena: &'a Arena, service: Value<'a>) -> Valu
     }
 }
 
-/// The type, which is `ClusterIP` where none is given.
+/// The type, by default `ClusterIP`.
 fn type_of(service: Value<'_>) -> &str {
     match service.at(&["spec", "type"]).and_then(|value| value.as_str()) {
         None | Some("") => "ClusterIP",
@@ -83,7 +84,7 @@ fn needs_health_check(service: Value<'_>) -> bool {
     is_load_balancer(service) && policy.and_then(|policy| policy.as_str()) == Some("Local")
 }
 
-/// Whether it can be reached from outside.
+/// Whether it has external traffic.
 fn is_external(service: Value<'_>) -> bool {
     let has_addresses = || !items(service, &["spec", "externalIPs"]).is_empty();
     needs_node_ports(service) || (type_of(service) == "ClusterIP" && has_addresses())

@@ -1,4 +1,4 @@
-//! How the field sets of an object are spelled in the store.
+//! The spelling of stored field sets.
 
 use std::{borrow::Cow, fmt};
 
@@ -6,17 +6,16 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 
 use crate::{Arena, fieldpath::FieldSet, value::write_plain_json_string};
 
-/// In which order the members of a field set are written.
+/// The order of a field set's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// In the order of the set, as the server keeps those of a built-in kind: numbers by value.
+    /// The order of the set, for built-in kinds: numbers by value.
     Set,
-    /// By their names as strings, as in custom resources, and in built-in ones after a write of their scale.
+    /// By name, in custom resources, and in built-in ones after a write of their scale.
     Names,
 }
 
-/// How the field sets of an object are spelled in the store. It matters where a write of a built-in object would change
-/// nothing but this.
+/// The spelling of an object's stored field sets. It matters if a write of a built-in object would change nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spelling {
     /// Whether their members are in the order of the sets.
@@ -29,7 +28,7 @@ impl Spelling {
     /// Unknown: a JSON tree may have lost the order of its members. The server's own is assumed.
     pub const UNKNOWN: Self = Self { in_set_order: true, in_name_order: true };
 
-    /// How a FieldsV1 text is spelled.
+    /// The spelling of a FieldsV1 text.
     pub fn of_fields_v1(text: &str) -> Self {
         let arena = Arena::new();
         let Ok(set) = FieldSet::from_fields_v1_text(&arena, text) else {
@@ -41,7 +40,7 @@ impl Spelling {
         Self { in_set_order: set.to_fields_v1_text() == text, in_name_order: by_name == text }
     }
 
-    /// How several are spelled together.
+    /// The spelling of several texts together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -64,8 +63,8 @@ impl Default for Spelling {
     }
 }
 
-/// FieldsV1 in its own order, without space and with escapes only where the server writes some: a client can't know how
-/// the server has escaped what it stores.
+/// FieldsV1 in its own order, without space and with the server's escapes only: a client can't know the escapes in the
+/// store.
 fn normalized(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     Level(&mut out).deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;

@@ -1,4 +1,4 @@
-//! What is stored after a write, or that nothing is.
+//! The result of a write, and whether it is stored.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -11,24 +11,24 @@ use super::{
 };
 use crate::{Arena, Release, fieldpath::FieldSet, typed::Typed, updater::VersionedSet, value::Value};
 
-/// What a write leads to.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub struct Stored<'a> {
     /// The object, without its `managedFields`.
     pub object: Value<'a>,
-    /// Its `managedFields`, in the server's order. Where nothing changes these are the live ones, as they can be read.
+    /// Its `managedFields`, in the server's order. If nothing changes these are the live ones, as far as they can be read.
     pub managed_fields: Vec<Entry<'a>>,
-    /// Whether anything is stored; if not, the object stays as it is and so does its `resourceVersion`.
+    /// Whether anything is stored; if not, the object keeps its `resourceVersion`.
     pub changed: bool,
-    /// How far this can be relied on.
+    /// How certain the result is.
     pub certainty: Certainty,
-    /// How the field sets are spelled.
+    /// The order of names in the field sets.
     pub order: Order,
     before: Managed<'a>,
 }
 
 impl<'a> Request<'_, 'a> {
-    /// Decides whether a write is stored: not where it differs from what is there in time stamps alone, or not at all.
+    /// Decides whether a write is stored: not if nothing or only timestamps differ.
     pub(super) fn stored(&self, verb: Verb, written: Written<'a>, order: Order) -> Stored<'a> {
         let Written { object, owners: after, before, is_incomplete } = written;
         let live = self.live.map(|live| objects::without_managed_fields(self.arena, live.object));
@@ -41,7 +41,7 @@ impl<'a> Request<'_, 'a> {
             kept.iter().map(|entry| entry.time).eq(managed_fields.iter().map(|entry| entry.time))
         };
         let kept = kept.filter(|(live, (entries, _))| is_identical(*live) || times_are_equal(entries));
-        // Entries that differ only in time keep their times, even where something else makes the server store them.
+        // Entries that differ only in time keep their times, even if the server stores them for another reason.
         let (object, managed_fields, changed) = match kept {
             Some((live, (entries, as_they_stand))) => (live, entries, !as_they_stand),
             None => (object, managed_fields, true),
@@ -61,7 +61,7 @@ impl<'a> Request<'_, 'a> {
         Stored { object, managed_fields, changed, certainty, order, before }
     }
 
-    /// The live entries, where those after the write are the same but for their times.
+    /// The live entries, if those after the write differ in their times only.
     fn owners_that_stay(&self, after: &[Entry<'a>], order: Order) -> Option<(Vec<Entry<'a>>, bool)> {
         let live = self.live?;
         if !self.resource.is_custom() && !live.spelling.is(order) {
@@ -72,7 +72,7 @@ impl<'a> Request<'_, 'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// An object that stays as it is, because the write is refused.
+    /// The result of a refused write: the object as it is.
     pub(super) fn unchanged(resource: Resource<'a>, object: Value<'a>, owners: Managed<'a>) -> Self {
         let reason =
             super::certainty::of_versions(resource, owners.fields.iter().map(|(_, owned)| owned.version));
@@ -86,14 +86,14 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Who owned what before the write, as it was written then.
+    /// The owners before the write, as they were written.
     pub(crate) fn owners_before(&self) -> impl Iterator<Item = (ManagerId<'a>, VersionedSet<'a>)> {
         self.before.fields.iter().map(|(id, owned)| (*id, *owned))
     }
 }
 
 impl<'a> Resource<'a> {
-    /// What a manager owns, as it is read under the current schema.
+    /// The fields of a manager, read under the current schema.
     pub(crate) fn reconciled(
         &self,
         arena: &'a Arena,
@@ -107,7 +107,7 @@ impl<'a> Resource<'a> {
 }
 
 impl Stored<'_> {
-    /// The `managedFields` as JSON, as the server stores them; empty where there are none.
+    /// The `managedFields` as JSON, as the server stores them; empty if there are none.
     pub fn managed_fields_text(&self) -> String {
         if self.managed_fields.is_empty() {
             return String::new();
@@ -115,7 +115,7 @@ impl Stored<'_> {
         serde_json::to_string(&Entries(self)).unwrap_or_default()
     }
 
-    /// The complete object as JSON. Whether the members of field sets keep their order is up to `serde_json`'s map.
+    /// The complete object as JSON. The order of members in field sets depends on `serde_json`'s map.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -134,7 +134,7 @@ impl Serialize for Stored<'_> {
                     out.serialize_entry(name, &Metadata { metadata: *value, stored: self })?;
                 }
                 _ => {
-                    // What isn't a map has no place for them.
+                    // Metadata that isn't a map has no place for them.
                     has_metadata |= *name == "metadata";
                     out.serialize_entry(name, value)?;
                 }

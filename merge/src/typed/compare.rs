@@ -1,4 +1,4 @@
-//! What differs between two values, after `typed/compare.go`.
+//! The differences of two values, after `typed/compare.go`.
 
 use super::{
     Context, Invalid,
@@ -12,30 +12,30 @@ use crate::{
     value::{self, Value},
 };
 
-/// What differs between an old value and a new one. No path is in more than one of the sets, but for items that were or
-/// become duplicates.
+/// The differences of an old and a new value. No path is in more than one of the sets, except for items that were or become
+/// duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValueComparison<'a> {
-    /// What only the new one has: leaves and everything above them that is new.
+    /// Paths that only the new value has: leaves and all new parents.
     pub added: FieldSet<'a>,
-    /// What both have with different values.
+    /// Paths with different values.
     pub modified: FieldSet<'a>,
-    /// What only the old one has.
+    /// Paths that only the old value has.
     pub removed: FieldSet<'a>,
 }
 
 impl<'a> ValueComparison<'a> {
-    /// Whether the two are the same.
+    /// Whether there are no differences.
     pub fn is_same(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
 
-    /// Each of the sets, changed.
+    /// Changes each of the sets.
     pub(crate) fn map(self, change: impl Fn(FieldSet<'a>) -> FieldSet<'a>) -> Self {
         Self { added: change(self.added), modified: change(self.modified), removed: change(self.removed) }
     }
 
-    /// What the new one sets: added or modified.
+    /// The paths that the new value sets: added or modified.
     pub(crate) fn set(&self, arena: &'a Arena) -> FieldSet<'a> {
         self.modified.union(arena, self.added)
     }
@@ -77,7 +77,7 @@ struct Walk<'a> {
     violations: Violations,
 }
 
-/// Whether a walk treated a value as a leaf.
+/// Whether a walk treats a value as a leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leaf {
     Yes,
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         let leaf = if new.is_none() {
             self.as_kind(of_old, old, new)
         } else {
-            // Values of two kinds are compared as both; what is found is found by either.
+            // Values of two kinds are compared as both.
             if old.is_some() && !of_old.is_same(of_new) {
                 self.as_kind(of_old, old, new);
             }
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
     fn maps(&mut self, map: &'a Map, old: Option<Value<'a>>, new: Option<Value<'a>>) -> Leaf {
         let members = |value: Option<Value<'a>>| value.and_then(|value| value.as_map()).unwrap_or_default();
         let (old_members, new_members) = (members(old), members(new));
-        // Two empty or null values are a leaf, so that the difference between the two is seen.
+        // Two empty or null values are a leaf, so that `{}` and null differ.
         if map.is_atomic || (old_members.is_empty() && new_members.is_empty()) {
             return self.leaf(old, new);
         }
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
                         self.at(name, |walk| walk.modified.mark_here(&walk.path));
                     }
                 }
-                // No duplicates any more: they go as one, what is left of them comes anew.
+                // No duplicates any more: they are removed as one, and the remaining item is added.
                 (2.., _) => self.at(name, |walk| {
                     if let Some(new) = value(new) {
                         walk.either(list.element, None, Some(new));

@@ -1,19 +1,19 @@
-//! What a schema refuses.
+//! Schema violations.
 
 use std::fmt;
 
 use crate::fieldpath::PathElement;
 
-/// Everything that a schema refuses about a value.
+/// All schema violations of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid(Vec<Violation>);
 
-/// One thing that a schema refuses.
+/// A schema violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Where, as in conflict messages; empty for the value itself.
+    /// The path as in conflict messages; empty for the value itself.
     pub path: String,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -22,7 +22,7 @@ impl Invalid {
         Self(vec![Violation { path: String::new(), message: message.into() }])
     }
 
-    /// What is wrong, at least one thing.
+    /// The violations, at least one.
     pub fn violations(&self) -> &[Violation] {
         &self.0
     }
@@ -50,7 +50,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Collects violations while a walk goes on, and knows nothing of where it is until one is found.
+/// Collects violations during a walk; their paths are added on the way up.
 #[derive(Default)]
 pub(super) struct Violations(Vec<Violation>);
 
@@ -59,12 +59,12 @@ impl Violations {
         self.0.push(Violation { path: String::new(), message: message.into() });
     }
 
-    /// How many there are so far.
+    /// The count so far.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Says that those found since there were `before` are below an element.
+    /// Adds an element to the paths of the violations since `before`.
     #[inline]
     pub(super) fn prefix(&mut self, before: usize, element: &PathElement<'_>) {
         if self.0.len() > before {
@@ -72,7 +72,7 @@ impl Violations {
         }
     }
 
-    /// Runs a part of the walk that is one element deeper.
+    /// Runs a part of the walk below an element.
     #[inline]
     pub(super) fn below(&mut self, element: &PathElement<'_>, walk: impl FnOnce(&mut Self)) {
         let before = self.0.len();

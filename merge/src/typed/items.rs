@@ -1,4 +1,4 @@
-//! The path elements that name the items of associative lists.
+//! The names of items in associative lists.
 
 use super::Context;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl<'a> Context<'a> {
-    /// The element that names an item of a list.
+    /// The path element of an item.
     ///
     /// # Errors
     /// When it has no name: the list isn't associative, the item isn't of the list's type, or its keys are missing.

@@ -1,23 +1,23 @@
-//! Which of the kinds that a type allows a value has.
+//! The kind of a value, among those of its type.
 
 use crate::{
     schema::{Atom, List, Map, definition::Scalar},
     value::Value,
 };
 
-/// What a walk treats a value as.
+/// The kind as which a walk treats a value.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'a> {
     Map(&'a Map),
     Scalar(Scalar),
     List(&'a List),
-    /// The type allows nothing.
+    /// The type has no kinds.
     None,
 }
 
 impl<'a> Kind<'a> {
-    /// The kind that a value has, where the atom has it. Null, absent and misfit values are taken for the first that there
-    /// could be: a map, then a scalar, then a list.
+    /// The kind of a value, if the atom has it. Null, absent and invalid values count as the first of map, scalar and list
+    /// that the atom has.
     #[inline]
     pub(super) fn of(atom: &'a Atom, value: Option<&Value<'_>>) -> Self {
         use Value::{Bool, Float, Int, String};
@@ -34,7 +34,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Whether two are the same kind, of one type.
+    /// Whether both are the same kind, of one type.
     pub(super) fn is_same(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -51,7 +51,7 @@ pub(crate) fn fits(scalar: Scalar, value: &Value<'_>) -> bool {
     }
 }
 
-/// What a scalar type expects, as text.
+/// The expected kind of a scalar type, as text.
 pub(super) fn expectation(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Numeric => "a number",
@@ -61,7 +61,7 @@ pub(super) fn expectation(scalar: Scalar) -> &'static str {
     }
 }
 
-/// What a value is, as text.
+/// A value in messages.
 pub(super) fn description(value: &Value<'_>) -> String {
     match value {
         Value::List(_) => "a list".to_owned(),

@@ -1,7 +1,7 @@
-//! One value laid over another, after `typed/merge.go`.
+//! Merges two values, after `typed/merge.go`.
 //!
-//! What the upper value doesn't touch is shared with the lower one, down to the whole object where nothing changes. That
-//! is what makes a no-op cheap to see.
+//! Parts of the live value that don't change are shared, down to the whole object if nothing changes, so that a no-op is
+//! cheap to detect.
 
 use super::{
     Context, Invalid,
@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
         let Some(applied) = applied else { return self.as_kind(kind(live), live, None) };
         let (of_live, of_applied) = (kind(live), kind(Some(applied)));
         if live.is_some() && !of_live.is_same(of_applied) {
-            // Of what the live value's own kind makes of the two, only the errors count.
+            // Only the errors count of the merge as the live value's own kind.
             self.as_kind(of_live, live, Some(applied));
         }
         self.as_kind(of_applied, live, Some(applied))
@@ -99,12 +99,12 @@ impl<'a> Walk<'a> {
     ) -> Option<Value<'a>> {
         let members = |value: Option<Value<'a>>| value.and_then(|value| value.as_map()).unwrap_or_default();
         let (lhs, rhs) = (members(live), members(applied));
-        // Two empty or null values are a leaf, so that the difference between the two is kept.
+        // Two empty or null values are a leaf, so that `{}` and null differ.
         if map.is_atomic || (lhs.is_empty() && rhs.is_empty()) {
             return rhs_or_lhs(live, applied);
         }
         let mut shared = 0;
-        // Written only once something differs from the live map.
+        // Allocated once something differs from the live map.
         let mut written: Option<ArenaVec<'a, value::Member<'a>>> = None;
         for (name, live, applied) in value::Map::zip(lhs, rhs) {
             let before = self.violations.len();
@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
         if unchanged { live } else { Some(Value::List(out.into_bump_slice())) }
     }
 
-    /// Merges two lists of the same items in the same order, which is what an applier that changes nothing sends.
+    /// Merges two lists with the same items in the same order, as in an apply that changes nothing.
     fn pairwise(&mut self, list: &'a List, lhs: &[Value<'a>], rhs: &[Value<'a>]) -> ArenaVec<'a, Value<'a>> {
         let mut out = self.context.arena.vec_with_capacity(lhs.len());
         for (live, applied) in lhs.iter().zip(rhs) {
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
         out
     }
 
-    /// Merges one item. What is wrong below an item isn't reported, as in the original.
+    /// Merges one item. Violations below an item aren't reported, as upstream.
     fn item(
         &mut self,
         list: &'a List,
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The upper of two leaves; the lower one where they are identical, so that it stays shared.
+/// The applied one of two leaves; the live one if they are identical, so that it stays shared.
 fn rhs_or_lhs<'a>(live: Option<Value<'a>>, applied: Option<Value<'a>>) -> Option<Value<'a>> {
     match (live, applied) {
         (Some(live), Some(applied)) if !live.is_identical(&applied) => Some(applied),
@@ -211,9 +211,9 @@ fn rhs_or_lhs<'a>(live: Option<Value<'a>>, applied: Option<Value<'a>>) -> Option
     }
 }
 
-/// The items of a list by the elements that name them.
+/// The items of a list by their path elements.
 struct Index<'a> {
-    /// Sorted by element: the item, or null where several items have the element.
+    /// Sorted by element; null for an element with several items.
     items: ArenaVec<'a, (PathElement<'a>, Value<'a>)>,
     duplicate: Option<PathElement<'a>>,
 }
@@ -259,9 +259,9 @@ struct Side<'n, 'a> {
 
 /// Merges two lists whose items or order differ.
 ///
-/// The order of the result follows the applied list, and items that only the live list has keep their place relative to
-/// those around them. This is the loop of the original, step for step: its outcome for reordered lists is surprising
-/// (`[a, b, c]` with `[c, a]` applied is `[b, c, a]`) and people rely on what the server stores.
+/// The result has the order of the applied list, and items that only the live list has keep their place relative to those
+/// around them. This is upstream's loop, step for step: its result for reordered lists is surprising (`[a, b, c]` with `[c,
+/// a]` applied is `[b, c, a]`) and people rely on it.
 struct Interleaving<'n, 'a> {
     list: &'a List,
     lhs: Side<'n, 'a>,
@@ -289,7 +289,7 @@ impl<'a> Interleaving<'_, 'a> {
                     continue;
                 }
                 if rhs.index.find(name).is_some() && next_shared.is_some_and(|next| next != name) {
-                    // A shared item, but not the one whose turn it is.
+                    // A shared item whose turn is later.
                     lhs_at += 1;
                     continue;
                 }
@@ -301,7 +301,7 @@ impl<'a> Interleaving<'_, 'a> {
                         lhs_at += 1;
                         continue;
                     }
-                    // Merged with the applied item already.
+                    // Already merged with the applied item.
                     Some(at) if merged[at] => lhs_at += 1,
                     Some(_) => {}
                 }

@@ -1,8 +1,8 @@
-//! Values of a type, and what can be done with two of them or with one and a field set.
+//! Values of a type, and operations on one or two of them.
 //!
 //! Each operation is one walk, after `typed/` of structured-merge-diff: [validate](Typed::new), [`to_set`](Typed::to_set),
 //! [merge](Typed::merge), [compare](Typed::compare), [remove](Typed::remove), [extract](Typed::extract) and
-//! [reconcile](Typed::reconcile). Who owns what is [`updater`](crate::updater)'s.
+//! [reconcile](Typed::reconcile). Owners are in [`updater`](crate::updater).
 
 mod compare;
 mod error;
@@ -29,7 +29,7 @@ use crate::{
     value::Value,
 };
 
-/// What every walk needs: where to put things, what the types are, and which server's rules apply.
+/// The context of every walk: memory, types and a server's rules.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) arena: &'a Arena,
@@ -37,12 +37,12 @@ pub(crate) struct Context<'a> {
     pub(crate) rules: Rules,
 }
 
-/// Whether sets and map lists may hold an item more than once.
+/// Whether sets and map lists may have duplicate items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
-    /// As in what a server stores and in what clients update.
+    /// As in live objects and in updates.
     Allowed,
-    /// As in what clients apply.
+    /// As in intents.
     Forbidden,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Typed<'a> {
     /// Checks a value against its type, by the rules of the latest release.
     ///
     /// # Errors
-    /// With everything that is wrong with it.
+    /// With all violations.
     pub fn new(
         arena: &'a Arena,
         schema: &'a Schema,
@@ -83,10 +83,10 @@ impl<'a> Typed<'a> {
         Self::for_release(Release::LATEST, arena, schema, type_id, value, duplicates)
     }
 
-    /// Checks a value against its type, by the rules of a release; everything done with the value follows them too.
+    /// Checks a value against its type, by the rules of a release, which later operations follow as well.
     ///
     /// # Errors
-    /// With everything that is wrong with it.
+    /// With all violations.
     pub fn for_release(
         release: Release,
         arena: &'a Arena,
@@ -109,8 +109,8 @@ impl<'a> Typed<'a> {
         Ok(Self { context, type_id, value })
     }
 
-    /// Checks another value of this type. What it shares with this one isn't checked again, so this one's duplicates must
-    /// have been forbidden where the other's are.
+    /// Checks another value of this type. Parts that it shares with this one aren't checked again, so this one's duplicates
+    /// must have been forbidden if the other's are.
     pub(crate) fn validated_beside(&self, value: Value<'a>, duplicates: Duplicates) -> Result<Self, Invalid> {
         validate::validate(self.context, self.type_id, value, duplicates, Some(&self.value))?;
         Ok(self.with_value(value))
@@ -131,45 +131,45 @@ impl<'a> Typed<'a> {
         self.type_id
     }
 
-    /// Whether every item of a list that is valid has a name.
+    /// Whether every valid item of a list has a name.
     pub(crate) fn has_only_named_items(&self) -> bool {
         self.context.schema.has_only_named_items()
     }
 
-    /// The same type with another value, which has to come from a walk over valid ones.
+    /// The same type with another value, the result of a walk over valid ones.
     pub(crate) fn with_value(&self, value: Value<'a>) -> Self {
         Self { value, ..*self }
     }
 
-    /// The paths of all leaves and items: what an applier of this value owns.
+    /// The paths of all leaves and items: the fields that an applier of this value owns.
     ///
     /// # Errors
-    /// Where the schema has no type for a part of the value.
+    /// When the schema has no type for a part of the value.
     pub fn to_set(&self) -> Result<FieldSet<'a>, Invalid> {
         to_set::to_set(self.context, self.type_id, self.value)
     }
 
-    /// This value with another laid over it: nothing is removed, the other wins where both have something, and the
-    /// order of map lists and sets follows the other as far as it has an opinion.
+    /// This value with another one merged into it: nothing is removed, the other one wins, and the order of map lists and
+    /// sets follows the other one as far as possible.
     ///
     /// # Errors
-    /// Where the two can't be merged: duplicates in the other, or types that the schema lacks.
+    /// When the two can't be merged: duplicates in the other, or types that the schema lacks.
     pub fn merge(&self, applied: &Self) -> Result<Self, Invalid> {
         self.same_type(applied)?;
         let merged = merge::merge(self.context, self.type_id, self.value, applied.value)?;
         Ok(self.with_value(merged))
     }
 
-    /// What is different in another value.
+    /// The differences of another value.
     ///
     /// # Errors
-    /// Where the schema has no type for a part of either.
+    /// When the schema has no type for a part of either.
     pub fn compare(&self, new: &Self) -> Result<ValueComparison<'a>, Invalid> {
         self.same_type(new)?;
         compare::compare(self.context, self.type_id, self.value, new.value)
     }
 
-    /// The value without the items and fields of a set. A map or list that loses all it had becomes null.
+    /// The value without the items and fields of a set. A map or list that becomes empty is null.
     #[must_use]
     pub fn remove(&self, set: FieldSet<'a>) -> Self {
         self.with_value(remove::remove(self.context, self.type_id, self.value, set))
@@ -181,11 +181,11 @@ impl<'a> Typed<'a> {
         self.with_value(remove::extract(self.context, self.type_id, self.value, set))
     }
 
-    /// A field set as it is to be read under this value's schema, where it was written under another one: who owned
-    /// something below what is atomic now owns the whole. `None` where nothing changes.
+    /// A field set under this value's schema, if it was written under another one: owners of paths below an atomic value
+    /// now own the whole value. `None` if nothing changes.
     ///
     /// # Errors
-    /// Where the schema has no type for a path of the set.
+    /// When the schema has no type for a path of the set.
     pub fn reconcile(&self, set: FieldSet<'a>) -> Result<Option<FieldSet<'a>>, Invalid> {
         reconcile::reconcile(self.context, self.type_id, set)
     }
@@ -195,18 +195,18 @@ impl<'a> Typed<'a> {
         self.context.schema.type_named(name)
     }
 
-    /// The structs: the maps whose type names fields, each before those in it. What is merged as a whole isn't searched: no manager
-    /// owns a part of it.
+    /// The structs in the value: maps with named fields, each before those in it. Atomic values aren't searched, since no
+    /// manager owns a part of them.
     pub fn structs(&self) -> Vec<Struct<'a>> {
         structs::structs(self.context, self.type_id, self.value)
     }
 
-    /// The set with the fields that the schema names and that have members of the set below them.
+    /// The set with the named fields above its members.
     pub(crate) fn with_named_fields(&self, set: FieldSet<'a>) -> FieldSet<'a> {
         named::with_named_fields(self.context, self.type_id, set)
     }
 
-    /// Whether the set has items of map lists of which it has nothing but the item itself, though there is more to own.
+    /// Whether the set has items of granular map lists without any of their fields.
     pub(crate) fn has_items_without_fields(&self, set: FieldSet<'a>) -> bool {
         named::has_items_without_fields(self.context, self.type_id, set)
     }

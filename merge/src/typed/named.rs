@@ -1,4 +1,4 @@
-//! The fields that a schema names and a set implies, after `Set.EnsureNamedFieldsAreMembers`.
+//! Named fields that a set implies, after `Set.EnsureNamedFieldsAreMembers`.
 
 use super::Context;
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
     schema::TypeId,
 };
 
-/// The set, and with it every field of a struct below which something is in the set. Keys of maps and items of lists
-/// aren't implied: those are in a set only by their own path.
+/// The set with every struct field above its members. Keys of maps and items of lists aren't implied: they are in a set
+/// only by their own path.
 pub(super) fn with_named_fields<'a>(
     context: Context<'a>,
     type_id: TypeId,
@@ -50,7 +50,7 @@ fn mark<'a>(
     }
 }
 
-/// Whether the set has items of map lists with nothing below them, and their type isn't atomic.
+/// Whether the set has items of granular map lists without any of their fields.
 pub(super) fn has_items_without_fields<'a>(context: Context<'a>, type_id: TypeId, set: FieldSet<'a>) -> bool {
     let has_no_fields = |node: &Node<'_>| node.below == 0 && matches!(node.element, PathElement::Key(_));
     if !set.nodes().iter().any(has_no_fields) {

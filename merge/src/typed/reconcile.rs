@@ -1,4 +1,4 @@
-//! A field set under a schema that has changed since it was written, after `typed/reconcile_schema.go`.
+//! A field set after a change of the schema, after `typed/reconcile_schema.go`.
 
 use super::{
     Context, Invalid,
@@ -31,15 +31,15 @@ pub(super) fn reconcile<'a>(
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// The paths stay.
+    /// Unchanged.
     None,
-    /// The path itself stands for everything below it.
+    /// The path replaces all paths below it.
     Whole,
-    /// Something below changes.
+    /// A path below it changes.
     Below,
 }
 
-/// What happens to a path. `is_leaf`: it is in the set, and nothing below it.
+/// The change of a path. `is_leaf`: it is in the set, and no path below it.
 fn change_below<'a>(
     context: Context<'a>,
     type_id: TypeId,
@@ -88,7 +88,7 @@ fn member_type(map: &crate::schema::Map, element: &PathElement<'_>) -> TypeId {
     }
 }
 
-/// Writes the set, each path that stands for everything below it alone.
+/// Writes the set, without paths below those that replace them.
 fn write<'a>(
     context: Context<'a>,
     type_id: TypeId,

@@ -8,7 +8,7 @@ use crate::{
     value::{self, Value},
 };
 
-/// The value without the items and members of the set. What doesn't lose anything is shared with the value.
+/// The value without the items and members of the set. Unchanged parts are shared with the value.
 pub(super) fn remove<'a>(
     context: Context<'a>,
     type_id: TypeId,
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
             let type_id = map.member(name);
             match (is_member, self.extract) {
                 (true, false) => kept.drop_one(),
-                // The original descends with the set of this level, not with what is below the member.
+                // Upstream descends with the set of this level, not with that below the member.
                 (true, true) => kept.keep((name, self.value(type_id, *value, set))),
                 (false, true) if below.is_empty() => kept.drop_one(),
                 (false, false) if below.is_empty() => kept.keep((name, *value)),
@@ -112,13 +112,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whether it extracts by the older walk: for an item that is in the set it goes on with the set of this level, and
-    /// then once more with what is below the item.
+    /// Whether it extracts as older releases: an item in the set is extracted with the set of this level, and again with
+    /// the set below it.
     fn extracts_as_before(self) -> bool {
         self.extract && !self.context.rules.extract_is_exact
     }
 
-    /// A container that lost all it had: null, or in some releases an empty one.
+    /// A container that becomes empty: null, or in some releases an empty one.
     fn preserved(self, before: Value<'a>, after: Value<'a>) -> Value<'a> {
         match (before, after) {
             _ if self.extract || !self.context.rules.emptied_containers_stay => after,
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is kept of a list or map; written only once something differs.
+/// The kept part of a list or map; allocated once something differs.
 struct Kept<'a, T> {
     context: Context<'a>,
     all: &'a [T],
@@ -143,7 +143,7 @@ impl<'a, T: Copy + Same> Kept<'a, T> {
     }
 
     fn keep(&mut self, item: T) {
-        // An item may come twice, so there may be more of them than there were.
+        // An item may come twice, so the result may be longer.
         let next = self.all.get(self.shared);
         if self.written.is_none() && next.is_some_and(|next| item.is_same(next)) {
             self.shared += 1;
@@ -165,7 +165,7 @@ impl<'a, T: Copy + Same> Kept<'a, T> {
         })
     }
 
-    /// What is kept; `None` for all of it, unchanged.
+    /// The kept part; `None` if all is kept unchanged.
     fn finish(self) -> Option<&'a [T]> {
         Some(self.written?.into_bump_slice())
     }

@@ -1,4 +1,4 @@
-//! The structs in a value.
+//! Structs in a value.
 
 use super::{Context, kinds::Kind};
 use crate::{
@@ -14,7 +14,7 @@ pub struct Struct<'a> {
     pub type_id: TypeId,
     /// Where it is.
     pub path: Path<'a>,
-    /// The struct.
+    /// The value.
     pub value: Value<'a>,
 }
 

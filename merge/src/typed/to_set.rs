@@ -65,7 +65,7 @@ impl<'a> Walk<'a> {
             let named = map.named_field(name);
             self.path.push(PathElement::Field(name));
             self.value(named.unwrap_or(map.element), value);
-            // A field of a struct is owned through what is in it; unless there is nothing.
+            // A struct field is owned by its content, unless it is empty.
             let is_empty = value.is_null() || value.as_map().is_some_and(|map| map.is_empty());
             if is_empty || named.is_none() {
                 self.mark();
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
             named.sort_by_key(|(name, _)| *name);
         }
         for same in named.chunk_by(|(left, _), (right, _)| left == right) {
-            // Of duplicates that are spelled in two ways the second one's spelling counts.
+            // Of duplicates with two spellings the second one counts.
             let Some((element, item)) = same.get(1).or(same.first()) else { continue };
             self.path.push(*element);
             if same.len() == 1 {

@@ -1,4 +1,4 @@
-//! Whether a value is what its type allows, after `typed/validate.go`.
+//! Validation of a value against its type, after `typed/validate.go`.
 
 use super::{
     Context, Duplicates, Invalid,
@@ -11,7 +11,7 @@ use crate::{
     value::{self, Value},
 };
 
-/// `known` is a value of the type that was checked as strictly before: what shares its memory isn't checked again.
+/// `known` is a valid value of the type, checked as strictly: parts that share its memory aren't checked again.
 pub(super) fn validate<'a>(
     context: Context<'a>,
     type_id: TypeId,
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         for (position, item) in items.iter().enumerate() {
             match self.context.element(list, item) {
                 Ok(element) => elements.push(element),
-                // Where one item has no name, nothing deeper can be checked.
+                // If an item has no name, its list isn't checked deeper.
                 Err(error) => return violations.add(format!("item {position}: {error}")),
             }
         }

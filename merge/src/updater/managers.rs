@@ -1,19 +1,19 @@
-//! Who owns what.
+//! Managers and their fields.
 
 use crate::fieldpath::FieldSet;
 
-/// What a manager owns, in which version of the API, and whether it applied it.
+/// The fields of a manager, with their version and operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionedSet<'a> {
     /// The paths.
     pub set: FieldSet<'a>,
-    /// The version in which they are meant, such as `apps/v1`.
+    /// The version of the paths, such as `apps/v1`.
     pub version: &'a str,
-    /// Whether the manager applied them, rather than having updated them.
+    /// Whether the manager applied them instead of updating them.
     pub applied: bool,
 }
 
-/// The managers of an object, in their order, with what each owns.
+/// The managers of an object, sorted, with their fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Managers<'a, M>(Vec<(M, VersionedSet<'a>)>);
 
@@ -24,12 +24,12 @@ impl<M> Default for Managers<'_, M> {
 }
 
 impl<'a, M: Ord> Managers<'a, M> {
-    /// What a manager owns.
+    /// The fields of a manager.
     pub fn get(&self, manager: &M) -> Option<&VersionedSet<'a>> {
         self.find(manager).ok().map(|at| &self.0[at].1)
     }
 
-    /// Sets what a manager owns; returns what it owned before.
+    /// Sets the fields of a manager; returns the former ones.
     pub fn insert(&mut self, manager: M, owned: VersionedSet<'a>) -> Option<VersionedSet<'a>> {
         match self.find(&manager) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, owned)),
@@ -40,7 +40,7 @@ impl<'a, M: Ord> Managers<'a, M> {
         }
     }
 
-    /// Forgets a manager; returns what it owned.
+    /// Removes a manager; returns its fields.
     pub fn remove(&mut self, manager: &M) -> Option<VersionedSet<'a>> {
         self.find(manager).ok().map(|at| self.0.remove(at).1)
     }

@@ -1,7 +1,7 @@
-//! One write to an object that several managers share, after `merge/update.go` of structured-merge-diff.
+//! One write to an object with several managers, after `merge/update.go` of structured-merge-diff.
 //!
-//! Knows typed objects, field sets and who owns which; metadata and time are [`server`](crate::server)'s. A manager is
-//! whatever type identifies one.
+//! It works on typed objects, field sets and their owners; metadata and time are in [`server`](crate::server). Any type can
+//! identify a manager.
 
 mod managers;
 mod prune;
@@ -16,16 +16,16 @@ use crate::{
     typed::{Invalid, Typed, ValueComparison},
 };
 
-/// Brings objects from one version of an API to another.
+/// Converts objects between versions of an API.
 pub trait Converter<'a> {
-    /// The object in a version; itself where it is in that version already.
+    /// The object in a version; unchanged if it is in that version.
     ///
     /// # Errors
-    /// [`ConversionError::UnknownVersion`] for a version that isn't served any more: what is owned in it is forgotten.
+    /// [`ConversionError::UnknownVersion`] for a version that isn't served any more: fields owned in it are dropped.
     fn convert(&self, object: Typed<'a>, version: &str) -> Result<Typed<'a>, ConversionError>;
 }
 
-/// Takes every version for the same.
+/// Treats all versions as the same.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SameVersion;
 
@@ -35,28 +35,28 @@ impl<'a> Converter<'a> for SameVersion {
     }
 }
 
-/// Why an object can't be brought to a version.
+/// An object can't be converted to a version.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConversionError {
-    /// There is no such version (any more).
+    /// The version doesn't exist (any more).
     #[error("the version {0} is unknown")]
     UnknownVersion(String),
-    /// There is one, and it can't be reached.
+    /// The version exists, but the conversion failed.
     #[error("can't convert to the version {version}: {reason}")]
     Failed {
-        /// The version that was asked for.
+        /// The requested version.
         version: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
 
-/// Which fields a manager may own at all.
+/// The fields that a manager may own.
 #[derive(Clone, Debug)]
 pub enum Filter<'a> {
-    /// All but these and what is below them.
+    /// All but these and the paths below them.
     Exclude(FieldSet<'a>),
-    /// Only those that match.
+    /// Only matching ones.
     Include(Pattern<'a>),
 }
 
@@ -74,37 +74,36 @@ impl<'a> Filter<'a> {
 pub struct Conflict<'a, M> {
     /// The owner.
     pub manager: M,
-    /// What it owns.
+    /// The path.
     pub path: Path<'a>,
 }
 
-/// Why a write can't be done.
+/// The error of a write.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError<'a, M> {
-    /// Other managers own what the write would change, and it isn't forced. In the order of the owners, for each in the
-    /// order of its field set.
+    /// Other managers own fields that an unforced write would change. In the order of the owners, and of each field set.
     #[error("{} conflicts with other field managers", .0.len())]
     Conflicts(Vec<Conflict<'a, M>>),
-    /// The schema refuses it.
+    /// The schema refuses the object.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// It can't be brought to the version in which a manager owns fields of it.
+    /// The object can't be converted to the version of a manager's fields.
     #[error(transparent)]
     Conversion(#[from] ConversionError),
 }
 
-/// What a write leads to.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a, M> {
-    /// The object as it will be; `None` where an apply doesn't change it.
+    /// The object after the write; `None` if an apply doesn't change it.
     pub object: Option<Typed<'a>>,
-    /// Who will own what.
+    /// The owners after the write.
     pub managers: Managers<'a, M>,
 }
 
-/// Computes what a write does to an object and to who owns what of it.
+/// Computes the object and the owners after a write.
 ///
-/// `M` is what identifies a manager: a name, or more.
+/// `M` identifies a manager: a name, or more.
 pub struct Updater<'u, 'a> {
     arena: &'a Arena,
     converter: &'u dyn Converter<'a>,
@@ -112,23 +111,23 @@ pub struct Updater<'u, 'a> {
 }
 
 impl<'u, 'a> Updater<'u, 'a> {
-    /// An updater that lets managers own every field.
+    /// An updater without filters.
     pub fn new(arena: &'a Arena, converter: &'u dyn Converter<'a>) -> Self {
         Self { arena, converter, filters: Vec::new() }
     }
 
-    /// Restricts what managers may own, by version.
+    /// Restricts the fields that managers may own, by version.
     #[must_use]
     pub fn with_filters(mut self, filters: impl IntoIterator<Item = (&'a str, Filter<'a>)>) -> Self {
         self.filters.extend(filters);
         self
     }
 
-    /// Lays the intent of a manager over the live object: sets its fields, prunes those that the manager owned before and
-    /// no other manager owns, and makes the manager an owner of all it applied.
+    /// Applies a manager's intent to the live object: sets its fields, prunes those that the manager owned before and no
+    /// other manager owns, and makes the manager an owner of all applied fields.
     ///
     /// # Errors
-    /// With the conflicts, unless it is forced; and where schema or conversion fail.
+    /// With the conflicts, unless it is forced; and when the schema or a conversion fails.
     pub fn apply<M: Clone + Ord + Display>(
         &self,
         live: Typed<'a>,
@@ -150,10 +149,10 @@ impl<'u, 'a> Updater<'u, 'a> {
         Ok(Outcome { object: (!unchanged).then_some(object), managers })
     }
 
-    /// Takes an object as it was written by other means and makes the writer an owner of what is different in it.
+    /// Takes an object that was written by other means, and makes the writer the owner of all differences.
     ///
     /// # Errors
-    /// Where schema or conversion fail.
+    /// When the schema or a conversion fails.
     pub fn update<M: Clone + Ord + Display>(
         &self,
         live: Typed<'a>,
@@ -190,7 +189,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         comparison.map(|set| self.filter(version, set))
     }
 
-    /// Reads what each manager owns under the schema of today. Versions that are gone take their owners along.
+    /// Reconciles the managers' fields with the current schema. Owners in removed versions are dropped.
     fn reconcile<M: Clone + Ord>(
         &self,
         live: Typed<'a>,
@@ -213,7 +212,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         Ok(reconciled)
     }
 
-    /// Takes from the others what a write changes or removes; without force, refuses to take.
+    /// Removes changed and removed fields from other managers; without force, reports conflicts.
     fn update_owners<M: Clone + Ord + Display>(
         &self,
         old: Typed<'a>,
@@ -254,7 +253,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         Ok((updated, comparison))
     }
 
-    /// What differs between the two in a version; `None` where the version is gone.
+    /// The differences of both objects in a version; `None` if the version is removed.
     fn changes_in<'c, M>(
         &self,
         version: &'a str,
@@ -277,11 +276,11 @@ impl<'u, 'a> Updater<'u, 'a> {
     }
 }
 
-/// What a write makes different in a version, to be compared with what each manager owns.
+/// The changes of a write in a version, for comparisons with each manager's fields.
 struct Changes<'a> {
-    /// What it sets.
+    /// The set paths.
     set: ManyTimes<'a>,
-    /// What it removes.
+    /// The removed paths.
     removed: ManyTimes<'a>,
 }
 
@@ -292,7 +291,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// What was converted; none where the version is gone.
+/// The conversion's result; none if the version is removed.
 fn known<'a, T, M>(converted: Result<T, ConversionError>) -> Result<Option<T>, UpdateError<'a, M>> {
     match converted {
         Ok(converted) => Ok(Some(converted)),

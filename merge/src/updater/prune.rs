@@ -1,7 +1,7 @@
-//! Removing what an applier applied before and doesn't apply now.
+//! Pruning: removes fields that an applier no longer applies.
 //!
-//! Three passes, as in the original: everything that the applier last owned is removed; what any manager (the applier's new intent
-//! included) owns comes back, with the fields of structs above it; and what the applier never owned comes back too.
+//! Three passes, as upstream: all fields that the applier last owned are removed; the fields of any manager (the new
+//! intent's included) come back, with their parent structs; then the fields that the applier never owned.
 
 use super::{Managers, UpdateError, Updater, VersionedSet, known};
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl<'a> Updater<'_, 'a> {
-    /// The merged object without what the applier owned last time, doesn't apply now, and no other manager owns. Whether the applier
-    /// owns all of its intent matters too: the passes take an item for lost whose key it doesn't own.
+    /// The merged object without the fields that the applier owned last time, doesn't apply now, and no other manager owns.
+    /// It matters whether the applier owns all of its intent: the passes lose an item whose key it doesn't own.
     pub(super) fn prune<M: Ord>(
         &self,
         merged: Typed<'a>,
@@ -29,7 +29,7 @@ impl<'a> Updater<'_, 'a> {
             && keeps_all()
             && !merged.has_items_without_fields(last.set)
         {
-            // The passes would find nothing to remove. (Of a bare item they might take so much that nothing names it.)
+            // The passes would remove nothing. (From an item without fields they might remove its key.)
             return Ok(merged.remove(FieldSet::default()));
         }
         let Some(merged) = known(self.converter.convert(merged, last.version))? else {
@@ -49,7 +49,7 @@ impl<'a> Updater<'_, 'a> {
         pruned_version: &'a str,
         managers: &Managers<'a, M>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
-        // The version that was pruned comes first: what is missing in it might be needed for conversions.
+        // The pruned version comes first: conversions might need its missing fields.
         let mut by_version: Vec<(&'a str, Vec<FieldSet<'a>>)> = Vec::new();
         for (_, owned) in managers {
             match by_version.iter_mut().find(|(version, _)| *version == owned.version) {
@@ -89,17 +89,16 @@ impl<'a> Updater<'_, 'a> {
     }
 }
 
-/// Whether the applier still applies all that it owned, and there is only one version to think of. An applied item
-/// or map key is always owned itself, so nothing above what it holds is unowned then. A number that lost digits stands
-/// for several items, of which not all need to be applied still.
+/// Whether the applier still applies all its fields, in one version only. An applied item or map key is always owned
+/// itself, so its parents are as well. A number that lost digits equals several items, of which not all need to be applied.
 fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet<'_>) -> bool {
     managers.iter().all(|(_, owned)| owned.version == last.version)
         && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
         && !last.set.has_rounded_numbers()
 }
 
-/// Whether a map that is applied empty may have got something that the passes take away, itself included: an empty list
-/// has no path that would keep what is above it. Items of lists that aren't as they were applied are taken to have.
+/// Whether a map that is applied empty may have got content that the passes remove, itself included: an empty list has no
+/// path that would keep its parents. Items of lists that aren't as they were applied count as such.
 fn is_filled(intent: &Value<'_>, merged: &Value<'_>) -> bool {
     match (intent, merged) {
         _ if intent.shares_memory(merged) => false,

@@ -9,7 +9,7 @@ use super::{MAX_DEPTH, Map, Value, ValueError};
 use crate::Arena;
 
 impl<'a> Value<'a> {
-    /// Reads JSON text. Strings without escapes stay in the text.
+    /// Parses JSON. Strings without escapes are borrowed from the text.
     ///
     /// # Errors
     /// When it isn't JSON, or is nested deeper than [`MAX_DEPTH`].
@@ -22,7 +22,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A reader of `serde_json` stops at 128 levels; what is nested deeper is read by a new one each time.
+/// A reader of `serde_json` stops at 128 levels; deeper ones are read by another reader.
 const LEVELS_A_READER: usize = 100;
 
 /// Reads one value from JSON text.
@@ -128,7 +128,7 @@ impl<'de: 'a, 'a> Visitor<'de> for ValueSeed<'a> {
     }
 }
 
-/// Reads the name of a member, borrowed where that is possible.
+/// Reads the name of a member, borrowed if possible.
 #[derive(Clone, Copy)]
 pub(crate) struct NameSeed<'a>(pub(crate) &'a Arena);
 

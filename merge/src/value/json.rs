@@ -7,17 +7,17 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::{Map, Value};
 use crate::Arena;
 
-/// How deep lists and maps may be nested, counted from the root. Deeper objects are refused, so that no input can
-/// exhaust the stack. Real objects are nested less than 30 levels deep.
+/// The deepest nesting of lists and maps, counted from the root, so that no input can exhaust the stack. Real objects are
+/// nested less than 30 levels deep.
 pub const MAX_DEPTH: usize = 256;
 
-/// Why something can't be a value.
+/// JSON that can't be a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// Lists and maps are nested too deep.
     #[error("lists and maps are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
-    /// A type's own serialization failed, or it isn't JSON (a map key that isn't a string, say).
+    /// The serialization of a type failed, or isn't JSON (such as a map with keys that aren't strings).
     #[error("can't be written as JSON: {0}")]
     NotJson(String),
 }
@@ -33,7 +33,7 @@ impl<'a> Value<'a> {
         if layout.is_too_deep { Err(ValueError::TooDeep) } else { Ok(value) }
     }
 
-    /// A view of a JSON scalar, which needs no arena; nothing where it is a list or a map.
+    /// A view of a JSON scalar, which needs no arena; none for a list or a map.
     pub(crate) fn of_scalar(json: &'a serde_json::Value) -> Option<Self> {
         Some(match json {
             serde_json::Value::Null => Self::Null,
@@ -67,15 +67,15 @@ pub(super) fn number<'a>(number: &serde_json::Number) -> Value<'a> {
 
 /// Lays JSON out in an arena.
 ///
-/// Containers are calls that return slices, in registers; the values around them are made where they are to stand. Were
-/// values returned, each would be written, read at once and written again, and the processor would wait for it.
+/// Containers are calls that return slices, in registers; the values around them are made in place. If values were
+/// returned, each would be written, read at once and written again, and the processor would wait for it.
 struct Layout<'a> {
     arena: &'a Arena,
     is_too_deep: bool,
 }
 
 impl<'a> Layout<'a> {
-    /// `depth` is how many more levels there may be.
+    /// `depth` is the number of levels left.
     #[inline]
     fn value(&mut self, json: &'a serde_json::Value, depth: usize) -> Value<'a> {
         match json {
@@ -107,14 +107,14 @@ impl<'a> Layout<'a> {
         Map::of_sorted(map.into_bump_slice())
     }
 
-    /// What stands for a container that is nested too deep.
+    /// The replacement of a container that is nested too deep.
     fn too_deep<T: Default>(&mut self) -> T {
         self.is_too_deep = true;
         T::default()
     }
 }
 
-/// Whether maps of `serde_json` have their members in the order of the text, as some crate of a program may ask of it
+/// Whether maps of `serde_json` keep the order of the text, a feature that any crate of a program can enable
 /// (`preserve_order`). Otherwise they are sorted.
 static KEEPS_ORDER_OF_TEXT: LazyLock<bool> = LazyLock::new(|| {
     let members = ["b", "a"].map(|name| (name.to_owned(), serde_json::Value::Null));

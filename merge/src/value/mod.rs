@@ -4,7 +4,7 @@
 //! [`Arena`], and the members of a map are sorted by name. So a merge can share what it doesn't change,
 //! and the check that nothing changed is often a comparison of two pointers.
 //!
-//! Knows Go's numbers, equality and order, because the order of field sets and the outcome of comparisons hang on them.
+//! Numbers, equality and order are Go's, since the order of field sets and the results of comparisons depend on them.
 
 mod deserialize;
 mod deserializer;
@@ -78,13 +78,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value at a path of plain fields.
+    /// The value at a path of fields.
     pub fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<Value<'a>> {
         path.iter().try_fold(*self, |value, name| value.get(name.as_ref()))
     }
 
-    /// This value with the one at a path of plain fields set, or taken out where it is `None`. Parents that are missing are
-    /// made for a value to set; where a parent is something else than a map nothing changes.
+    /// This value with the one at a path of fields set, or removed for `None`. Missing parents are created for a set; if a
+    /// parent isn't a map nothing changes.
     ///
     /// ```
     /// use baton_merge::{Arena, value::Value};
@@ -112,7 +112,7 @@ impl<'a> Value<'a> {
         go_json(out, self, Dialect::Standard);
     }
 
-    /// How many nulls there are in it.
+    /// The count of nulls in it.
     pub(crate) fn nulls(&self) -> usize {
         match self {
             Self::Null => 1,
@@ -122,7 +122,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether this holds of it, or of a value in it.
+    /// Whether `holds` is true for it, or for a value in it.
     pub(crate) fn any(&self, holds: &impl Fn(&Self) -> bool) -> bool {
         holds(self)
             || match self {
@@ -137,7 +137,7 @@ impl<'a> Value<'a> {
         matches!(self, Self::Null)
     }
 
-    /// Whether both are the same JSON when the server writes them: `1` and `1.0` are, `0` and `-0.0` aren't.
+    /// Whether the server writes both alike: `1` and `1.0`, but not `0` and `-0.0`.
     pub(crate) fn is_written_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Float(left), Self::Float(right)) => left.to_bits() == right.to_bits(),
@@ -169,7 +169,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether both are equal and spelled alike: `1` isn't `1.0` here.
+    /// Whether both are equal with the same spelling: `1` isn't `1.0` here.
     pub(crate) fn is_identical(&self, other: &Self) -> bool {
         self.is_same(other)
             || match (self, other) {
@@ -189,8 +189,7 @@ impl<'a> Value<'a> {
             }
     }
 
-    /// Whether both are the very same value: the same scalar, or the same piece of memory. Cheap, and never wrong when
-    /// it says yes.
+    /// Whether both are the same scalar, or the same memory. Cheap, and a true result is certain.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
@@ -206,7 +205,7 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// The map of these members in any order. Of two with one name the last counts, as in a JSON text.
+    /// The map of these members in any order. Of two with one name the last counts, as in JSON.
     ///
     /// ```
     /// use baton_merge::{Arena, value::{Map, Value}};
@@ -221,13 +220,13 @@ impl<'a> Map<'a> {
         Self::of_unsorted(all)
     }
 
-    /// The map of these members, which have to be sorted by name, each name once.
+    /// The map of these members, sorted by name without duplicates.
     pub(crate) fn of_sorted(members: &'a [Member<'a>]) -> Self {
         debug_assert!(members.is_sorted_by(|left, right| left.0 < right.0), "members aren't sorted");
         Self(members)
     }
 
-    /// The map of these members in any order. Of two with one name the last counts, as in a JSON text.
+    /// The map of these members in any order. Of two with one name the last counts, as in JSON.
     fn of_unsorted(mut members: ArenaVec<'a, Member<'a>>) -> Self {
         // Stable, so that the last stays the last.
         members.sort_by_key(|(name, _)| *name);
@@ -267,7 +266,7 @@ impl<'a> Map<'a> {
         self.0.is_empty()
     }
 
-    /// The map with a member set, or taken out where the value is `None`.
+    /// The map with a member set, or removed for `None`.
     #[must_use]
     pub fn with(self, arena: &'a Arena, name: &str, value: Option<Value<'a>>) -> Self {
         let at = self.0.binary_search_by(|(own, _)| (*own).cmp(name));

@@ -59,7 +59,7 @@ fn shared<'a, T: Part<'a>>(arena: &'a Arena, parts: &'a [T], others: &'a [T]) ->
 
 /// A part of a list or map.
 trait Part<'a>: Copy {
-    /// What stands in its place in another container, of which that and all before it is taken.
+    /// Takes the counterpart of this part from another container, and skips all parts before it.
     fn take_counterpart(&self, others: &mut &'a [Self]) -> Option<&'a Self>;
 
     fn shared_with(&self, arena: &'a Arena, other: &Self) -> Self;

@@ -71,8 +71,8 @@ pub(crate) fn is_plain(text: &str) -> bool {
     plain_length(text) == text.len()
 }
 
-/// How many bytes come before the first that a JSON string escapes: a quote, a backslash or a control character. Looks
-/// at eight bytes at a time.
+/// The count of bytes before the first that a JSON string escapes: a quote, a backslash or a control character. Reads
+/// eight bytes at a time.
 #[inline]
 pub(crate) fn plain_length(text: &str) -> usize {
     let bytes = text.as_bytes();

@@ -9,11 +9,11 @@
 //! # Ok::<(), baton_merge::yaml::Error>(())
 //! ```
 //!
-//! It is written so that they, and readers of YAML 1.2, read the same from it.
+//! Documents that it writes are read alike by all readers, also of YAML 1.2.
 //!
-//! Three things differ from the Go library on purpose. Nesting ends at [`MAX_DEPTH`] rather than at 10,000 levels. Of keys
-//! that are equal as text, such as `1` and `"1"`, the last one wins, where Go leaves it to chance. Numbers that JSON doesn't
-//! have, such as `.inf`, are refused even where a later key replaces them.
+//! Three things differ from the Go library on purpose. Nesting ends at [`MAX_DEPTH`] instead of 10,000 levels. Of keys that
+//! are equal as text, such as `1` and `"1"`, the last one wins; in Go that is random. Numbers that JSON lacks, such as
+//! `.inf`, are refused even if a later key replaces them.
 
 mod nodes;
 mod print;
@@ -24,29 +24,29 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use self::nodes::{Events, is_control, of_json_alone};
 
-/// How many levels a document may have. JSON readers and the API server itself refuse such objects long before.
+/// The deepest document. JSON readers and the API server refuse such objects long before.
 pub const MAX_DEPTH: usize = 1_000;
 
 /// A document of a YAML text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The text of its value in JSON; `null` for an empty document.
+    /// Its value in JSON; `null` for an empty document.
     pub json: String,
-    /// What the API server warns of or, with `fieldValidation=Strict`, refuses: each key that its map has already, such as
+    /// Warnings of the API server, or errors with `fieldValidation=Strict`: each key that its map has already, such as
     /// `line 4: key "a" already set in map`. The last one counts.
     pub duplicates: Vec<String>,
 }
 
-/// Why a text can't be read.
+/// A text can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The text isn't YAML, or has keys that JSON can't have.
     #[error("yaml: {0}")]
     Yaml(String),
-    /// A number that JSON doesn't have: `+Inf`, `-Inf` or `NaN`.
+    /// A number that JSON lacks: `+Inf`, `-Inf` or `NaN`.
     #[error("json: unsupported value: {0}")]
     Number(&'static str),
-    /// The value isn't what the caller asked for.
+    /// The value isn't of the caller's type.
     #[error(transparent)]
     Shape(#[from] serde_json::Error),
 }
@@ -64,7 +64,7 @@ impl Document {
     }
 }
 
-/// Reads the first document of a text and ignores the others, as the API server does with a body.
+/// Reads the first document of a text and ignores others, as the API server does with a body.
 pub fn read(text: &str) -> Result<Document, Error> {
     Documents::new(text)
         .next()
@@ -86,22 +86,22 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     read(text)?.to()
 }
 
-/// A value as a document, in which no text can be taken for anything else: `no` and `0644` are quoted.
+/// A value as a document, in which strings such as `no` and `0644` are quoted.
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
     of_json(&serde_json::to_string(value)?)
 }
 
-/// A text of JSON as a document, with the members in their order.
+/// JSON as a document, with the members in their order.
 pub fn of_json(json: &str) -> Result<String, Error> {
     Ok(print::print(json)?)
 }
 
-/// Whether a text of JSON is none of YAML: it has escapes that YAML doesn't know, or control characters.
+/// Whether JSON isn't YAML: it has escapes that YAML lacks, or control characters.
 pub fn is_json_alone(json: &str) -> bool {
     of_json_alone(json).is_some() || json.contains(is_control)
 }
 
-/// The values of a text that is a stream of JSON. YAML may begin with a brace, too.
+/// The values of a stream of JSON. YAML may begin with a brace, too.
 fn json_stream(text: &str) -> Option<Vec<Document>> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<Box<serde_json::value::RawValue>>();
     let documents = values

@@ -1,4 +1,4 @@
-//! The nodes of a document: what its events describe, before any value has a meaning.
+//! The nodes of a document, before their values are resolved.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput, Tag, op
 
 use super::{Error, MAX_DEPTH};
 
-/// A node by its position among [`Nodes`].
+/// A node, by its index in [`Nodes`].
 pub(super) type NodeId = usize;
 
-/// The nodes of one document; the first is its root. They refer to each other by position, since aliases make a graph of them.
+/// The nodes of one document; the first is its root. They refer to each other by index, since aliases make a graph of them.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     all: Vec<Node>,
-    /// By the number that the parser gives to an anchor.
+    /// By the parser's number of an anchor.
     anchors: HashMap<usize, NodeId>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Node {
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// `plain`: neither quoted nor tagged, so that its text decides on its type.
+    /// `plain`: neither quoted nor tagged, so that its text decides its type.
     Scalar {
         text: String,
         plain: bool,
@@ -35,7 +35,7 @@ pub(super) enum Content {
     Sequence(Vec<NodeId>),
     /// Keys and values in turn.
     Mapping(Vec<NodeId>),
-    /// With its name, and what it stands for.
+    /// Its name and its target.
     Alias(String, NodeId),
 }
 
@@ -80,7 +80,7 @@ impl<'a> Events<'a> {
             return Err(Error::yaml("control characters are not allowed"));
         }
         let mut nodes = Nodes::default();
-        // The sequences and mappings that the next node is inside of.
+        // The open sequences and mappings.
         let mut open: Vec<NodeId> = Vec::new();
         while let Some(event) = self.parser.next_event() {
             let (event, span) = event
@@ -107,7 +107,7 @@ impl<'a> Events<'a> {
         Ok(None)
     }
 
-    /// The node that an event begins, and whether others go into it.
+    /// The node of an event, and whether it is a container.
     fn node(
         &self,
         nodes: &mut Nodes,
@@ -127,7 +127,7 @@ impl<'a> Events<'a> {
                     return Err(Error::yaml(why));
                 }
                 let tag = tag.as_deref();
-                // The tag that says nothing but "not specific".
+                // The non-specific tag.
                 let is_open = tag.is_some_and(|tag| tag.handle() == "!" && tag.suffix().is_empty());
                 let plain = is_open || (tag.is_none() && *style == ScalarStyle::Plain);
                 let content = Content::Scalar { text: text.to_string(), plain };
@@ -144,15 +144,14 @@ impl<'a> Events<'a> {
     }
 }
 
-/// What is wrong with quoted text that has an escape which JSON has and YAML 1.1 hasn't: `\/`, or one half of a character such as
-/// `\ud83d`.
+/// The error of a quoted text with an escape that JSON has and YAML 1.1 lacks: `\/`, or a surrogate such as `\ud83d`.
 pub(super) fn of_json_alone(quoted: &str) -> Option<&'static str> {
     if !quoted.contains('\\') {
         return None;
     }
     let mut letters = quoted.chars();
     while let Some(letter) = letters.next() {
-        // What a backslash escapes begins no other escape.
+        // An escaped backslash begins no other escape.
         if letter == '\\' {
             let escaped = letters.next();
             let digits = letters.as_str().get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
@@ -168,13 +167,13 @@ pub(super) fn of_json_alone(quoted: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether a character can't be in a text at all. The ends of lines can, also that of U+0085.
+/// Whether a character isn't allowed in a text. Line breaks are, also U+0085.
 pub(super) fn is_control(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{85}')
         || matches!(letter, '\u{fffe}' | '\u{ffff}')
 }
 
-/// What makes the parser read as the Go library, where YAML 1.2 or its test suite has it otherwise.
+/// The options with which the parser reads as the Go library does, instead of by YAML 1.2 or its test suite.
 fn as_go() -> Options {
     options! {
         bom_inside_document_as_content: true,

@@ -1,4 +1,4 @@
-//! From JSON to YAML, for people and for any reader of it: of 1.1, as Kubernetes has it, and of 1.2.
+//! Prints JSON as YAML, for people and for any reader: of 1.1, as in Kubernetes, and of 1.2.
 
 use std::{
     borrow::Cow,
@@ -13,7 +13,7 @@ use serde_json::Number;
 
 use super::scalar::{Scalar, resolve};
 
-/// The YAML of a JSON text, with the members in their order.
+/// The YAML of JSON, with the members in their order.
 pub(super) fn print(json: &str) -> Result<String, serde_json::Error> {
     let mut yaml = String::new();
     let value = Position { after: After::Nothing, depth: 0, yaml: &mut yaml };
@@ -22,26 +22,26 @@ pub(super) fn print(json: &str) -> Result<String, serde_json::Error> {
     Ok(yaml)
 }
 
-/// What a value stands behind.
+/// The text before a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
     Nothing,
-    /// The colon of a member's key.
+    /// The colon of a key.
     Key,
     /// The dash of an item, and a blank.
     Dash,
 }
 
-/// Where a value is written.
+/// The position of a value.
 struct Position<'y> {
     after: After,
-    /// How deep the keys of a map are indented here. The dashes of a list below a key stand a level less deep.
+    /// The indentation of a map's keys. The dashes of a list below a key are a level less deep.
     depth: usize,
     yaml: &'y mut String,
 }
 
 impl Position<'_> {
-    /// Writes what has no lines of its own.
+    /// Writes a value in the current line.
     fn scalar(self, text: &str) {
         if self.after == After::Key {
             self.yaml.push(' ');
@@ -49,7 +49,7 @@ impl Position<'_> {
         self.yaml.push_str(text);
     }
 
-    /// Begins the line of a member or an item. The first one stands beside the dash that it is behind.
+    /// Begins the line of a member or an item. The first one is in the line of its dash.
     fn line(&mut self, depth: usize, is_first: bool) {
         if !is_first || self.after == After::Key {
             new_line(self.yaml, depth);
@@ -70,7 +70,7 @@ impl<'de> DeserializeSeed<'de> for Position<'_> {
     }
 }
 
-/// The name of a member, without a copy where it has no escapes.
+/// The name of a member, not copied unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
 
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for Position<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        // JSON has finite numbers alone.
+        // JSON has finite numbers only.
         self.scalar(&Number::from_f64(value).map_or_else(|| "null".to_owned(), |number| number.to_string()));
         Ok(())
     }
@@ -148,7 +148,7 @@ impl<'de> Visitor<'de> for Position<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        /// The longest key that may stand before its colon in one line is 1,024 characters long.
+        /// The longest key in one line with its colon has 1,024 characters.
         const LONGEST_KEY: usize = 1_000;
         let mut is_first = true;
         while let Some(Name(name)) = members.next_key()? {
@@ -173,7 +173,7 @@ impl<'de> Visitor<'de> for Position<'_> {
     }
 }
 
-/// A text in one line, quoted where it could be anything else.
+/// A text in one line, quoted if it could be read as anything else.
 fn inline(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
@@ -219,14 +219,14 @@ fn is_number_elsewhere(text: &str) -> bool {
         && text.matches('.').count() < 2
 }
 
-/// Whether a text of several lines can be shown as such.
+/// Whether a text of several lines can be a block.
 fn is_block(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n'])
         && text.split('\n').all(|line| !line.ends_with(' ') && line.chars().all(is_printable))
 }
 
-/// Whether a character can stand in YAML as it is. Line breaks of Unicode and the byte order mark can't.
+/// Whether a character can be in YAML without an escape. Line breaks of Unicode and the byte order mark can't.
 fn is_printable(letter: char) -> bool {
     !letter.is_control() && !matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
@@ -281,7 +281,7 @@ script: |
         assert_eq!(yaml::to_string(&"a\nb").unwrap(), "|-\n  a\n  b\n");
     }
 
-    /// Texts with much that means something in YAML.
+    /// Texts with many special characters of YAML.
     fn text() -> impl Strategy<Value = String> {
         let word = prop_oneof![
             "[-?:,\\[\\]{}#&*!|>'\"%@`~<=. \n\ta0-9_+eExo]{0,8}",
@@ -320,7 +320,7 @@ script: |
         }
     }
 
-    /// With floats that are whole as integers, as JSON has them.
+    /// Integral floats as integers, as in JSON.
     fn numbers(value: &Value) -> String {
         value.to_string().replace(".0", "")
     }

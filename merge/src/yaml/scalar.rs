@@ -1,4 +1,4 @@
-//! What a scalar means: the types of YAML 1.1, as `go.yaml.in/yaml/v2` has them (`resolve.go`, `decode.go`).
+//! The types of scalars in YAML 1.1, as in `go.yaml.in/yaml/v2` (`resolve.go`, `decode.go`).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
@@ -9,7 +9,7 @@ use super::Error;
 pub(super) enum Scalar {
     Null,
     Bool(bool),
-    /// Wide enough for both kinds of 64 bits; it never leaves their range.
+    /// Wide enough for both kinds of 64 bits, whose range it never leaves.
     Int(i128),
     Float(f64),
     Text(String),
@@ -17,7 +17,7 @@ pub(super) enum Scalar {
 
 const TAG: &str = "tag:yaml.org,2002:";
 
-/// The value of a scalar's text. Without a tag, `plain` text decides on its type, and quoted text is a string.
+/// Resolves a scalar. Without a tag, `plain` text decides its type, and quoted text is a string.
 pub(super) fn resolve(tag: Option<&str>, text: &str, plain: bool) -> Result<Scalar, Error> {
     let tag = tag.filter(|tag| !tag.is_empty());
     let Some(tag) = tag else {
@@ -39,12 +39,12 @@ pub(super) fn resolve(tag: Option<&str>, text: &str, plain: bool) -> Result<Scal
                 (_, found) => Err(Error::yaml(format!("cannot decode !!{found} `{text}` as a !!{wanted}"))),
             }
         }
-        // `!!str`; and a tag that isn't known says nothing.
+        // `!!str`, or an unknown tag, which is ignored.
         _ => Ok(Scalar::Text(text.to_owned())),
     }
 }
 
-/// The value of text that is neither quoted nor tagged, with the name of its type.
+/// The value of plain text, with the name of its type.
 fn of_plain(text: &str, or_timestamp: bool) -> (Scalar, &'static str) {
     if let Some(value) = of_word(text) {
         let name = match value {
@@ -87,7 +87,7 @@ fn of_word(text: &str) -> Option<Scalar> {
     })
 }
 
-/// An integer as Go reads it where the base is open: `0x` and `0b`, and `0` or `0o` for octal.
+/// An integer as Go parses it with an open base: `0x` and `0b`, and `0` or `0o` for octal.
 fn integer(text: &str) -> Option<i128> {
     let (sign, magnitude) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -104,19 +104,19 @@ fn integer(text: &str) -> Option<i128> {
     // A second sign isn't a digit.
     let is_number = digits.chars().all(|digit| digit.is_digit(radix));
     let number = sign * i128::from_str_radix(digits, radix).ok().filter(|_| is_number)?;
-    // Go reads it as a signed number first, and then as an unsigned one, which has no sign.
+    // Go parses it as a signed number first, and then as an unsigned one, which has no sign.
     let is_in_range = i64::try_from(number).is_ok() || (magnitude == text && u64::try_from(number).is_ok());
     is_in_range.then_some(number)
 }
 
-/// A float: digits with a point or an exponent. One that is too large for its type is a string.
+/// A float: digits with a point or an exponent. One that is too large is a string.
 fn float(text: &str) -> Option<f64> {
     let has_its_characters =
         text.bytes().all(|one| matches!(one, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
     text.parse::<f64>().ok().filter(|number| has_its_characters && number.is_finite())
 }
 
-/// Whether a text begins like a date. It stays a string; only an integer of four digits doesn't look so.
+/// Whether a text begins like a date. It stays a string; only an integer of four digits looks different.
 fn is_timestamp(text: &str) -> bool {
     let year = text.bytes().take_while(u8::is_ascii_digit).count();
     year == 4 && text[4..].starts_with('-')

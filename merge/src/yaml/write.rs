@@ -1,4 +1,4 @@
-//! From nodes to JSON: aliases are followed, merge keys merged, keys become text.
+//! Converts nodes to JSON: follows aliases, merges merge keys, and converts keys to text.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -30,20 +30,20 @@ struct Writer<'a> {
     nodes: &'a Nodes,
     json: String,
     duplicates: Vec<String>,
-    /// The aliases that are being followed.
+    /// The aliases being followed.
     aliases: Vec<NodeId>,
     depth: usize,
-    /// How many nodes were visited, and how many of these as copies, below an alias.
+    /// The visited nodes, and those of them that are copies, below an alias.
     visits: u32,
     copies: u32,
 }
 
-/// Where the members of a map stand in the text, in the order in which they came.
+/// The positions of a map's members in the text, in order.
 #[derive(Default)]
 struct Members {
     all: Vec<Range<usize>>,
     by_key: HashMap<String, usize>,
-    /// Whether a later member of the same key replaced one.
+    /// Whether a later member replaced one with the same key.
     has_replaced: bool,
 }
 
@@ -98,7 +98,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Does something a level deeper. Aliases can make a document deeper than its text is.
+    /// Runs `act` a level deeper. Aliases can make a document deeper than its text.
     fn below(&mut self, act: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
         if self.depth > MAX_DEPTH {
             return Err(Error::Yaml(format!("exceeded max depth of {MAX_DEPTH}")));
@@ -109,7 +109,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Does something with what an alias stands for.
+    /// Runs `act` on the target of an alias.
     fn behind(
         &mut self,
         alias: NodeId,
@@ -125,9 +125,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Counts a node, and ends a document that grows by its aliases beyond what Go allows.
+    /// Counts a node, and stops a document whose aliases expand beyond Go's limit.
     fn visit(&mut self) -> Result<(), Error> {
-        /// How many nodes may nearly all be copies, and from how many on only a tenth.
+        /// The node counts up to which nearly all may be copies, and from which on only a tenth.
         const RANGE: (f64, f64) = (400_000.0, 4_000_000.0);
         self.visits += 1;
         self.copies += u32::from(!self.aliases.is_empty());
@@ -139,7 +139,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the members of a mapping as some of a map's. A merge key brings those of others, over the ones before it.
+    /// Writes the members of a mapping. A merge key adds those of others, before the map's own.
     fn members(&mut self, id: NodeId, members: &mut Members) -> Result<(), Error> {
         let Content::Mapping(children) = &self.nodes.get(id).content else {
             return Err(Error::yaml("map merge requires map or sequence of maps as the value"));
@@ -189,7 +189,7 @@ impl Writer<'_> {
             if text == "<<" && (*plain || key.tag.as_deref() == Some("tag:yaml.org,2002:merge")))
     }
 
-    /// A key as the text that JSON needs, and as Go shows it.
+    /// A key as JSON text, and as Go shows it.
     fn key(&mut self, id: NodeId) -> Result<(String, String), Error> {
         self.visit()?;
         let node = self.nodes.get(id);
@@ -229,13 +229,13 @@ fn in_json(scalar: &Scalar) -> Result<String, Error> {
             };
             return Err(Error::Number(shown));
         }
-        // As Go writes them: the shortest digits, and a whole number is an integer to who reads it next.
+        // As Go writes them: the shortest digits; an integral number is an integer for its reader.
         Scalar::Float(number) if number.fract() == 0.0 && number.abs() < 1e21 => number.to_string(),
         Scalar::Float(number) => json!(number).to_string(),
     })
 }
 
-/// A float as a key, with the digits that single precision has.
+/// A float as a key, with the digits of single precision.
 #[expect(clippy::cast_possible_truncation, reason = "single precision is what the Go library writes")]
 fn float_key(number: f64) -> String {
     let number = number as f32;
@@ -245,7 +245,7 @@ fn float_key(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
-    // Such as `1e6` or `1.5e-7`: the shortest digits, and the exponent that decides.
+    // Such as `1e6` or `1.5e-7`: the shortest digits, and the exponent.
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();

@@ -1,8 +1,7 @@
 //! Schemas from a CustomResourceDefinition (apiextensions.k8s.io/v1).
 //!
-//! The result is what the API server makes of the definition for server-side apply to its resources, and what else
-//! it must know of them: versions, subresources, conversion. Whether the server would accept the definition isn't
-//! judged; what merging needs must be there and have a meaning.
+//! The result is the API server's schema for server-side apply to custom resources, with their versions, subresources and
+//! conversion. Validation of the CRD is left to the server; only the parts for merging must be valid.
 
 mod models;
 mod props;

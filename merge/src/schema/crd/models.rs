@@ -1,4 +1,4 @@
-//! From the schemas of a custom resource to the models that the server merges by.
+//! Models for merging custom resources, from the schemas of a CRD.
 //!
 //! Follows `buildOpenAPIModelsForApply` and the OpenAPI builder of apiextensions-apiserver: the server's own
 //! `apiVersion`, `kind` and `metadata` at the root and in embedded resources, and the types that these refer to.
@@ -25,7 +25,7 @@ static SHIPPED: LazyLock<Value> = LazyLock::new(|| {
         .expect("merge/data/object-meta.json is JSON; the tests read it")
 });
 
-/// The models of the server that custom resources refer to; those of Scale only where one is served.
+/// The server's models that custom resources refer to; those of Scale only if one is served.
 pub(super) fn shipped(with_scale: bool) -> Result<Vec<Model<'static>>, SchemaError> {
     let at = At::root("$shipped");
     let mut models = read_models(at.object(&SHIPPED["components"]["schemas"])?, &at)?;
@@ -33,7 +33,7 @@ pub(super) fn shipped(with_scale: bool) -> Result<Vec<Model<'static>>, SchemaErr
     Ok(models)
 }
 
-/// The model of a version without a schema of its own: an object with anything in it.
+/// The model of a version without a schema: an object with any fields.
 pub(super) fn free_form<'a>() -> Schema<'a> {
     Schema::of_type("object")
 }
@@ -72,7 +72,7 @@ fn convert<'a>(props: &Props<'a>) -> Schema<'a> {
     schema
 }
 
-/// What every object has, with any schema.
+/// Adds the fields of every object.
 fn add_object_fields(schema: &mut Schema<'_>) {
     schema.properties.insert("apiVersion", Schema::of_type("string"));
     schema.properties.insert("kind", Schema::of_type("string"));

@@ -1,7 +1,7 @@
 //! The schema of a custom resource as it is stored: `JSONSchemaProps` of apiextensions.k8s.io/v1.
 //!
-//! Members that aren't part of the type are dropped, as the API server drops them; what is empty is absent, as it is
-//! after the server stored it. [`structural`](super::structural) checks whether the schema is structural.
+//! Members that aren't part of the type are dropped, as by the API server; empty ones are absent, as after the server
+//! stored them. [`structural`](super::structural) checks whether the schema is structural.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use crate::schema::at::{At, present};
 use crate::schema::error::SchemaError;
 
-/// A schema, borrowed from the CustomResourceDefinition. The same type serves schemas that only validate.
+/// A schema, borrowed from the CRD. Schemas that only validate have the same type.
 #[derive(Default)]
 pub(super) struct Props<'a> {
-    /// The names of all members that say something.
-    pub(super) said: Vec<&'static str>,
+    /// The names of all members that are set.
+    pub(super) set_members: Vec<&'static str>,
     pub(super) type_name: &'a str,
     pub(super) format: &'a str,
     pub(super) default: Option<&'a Value>,
@@ -33,19 +33,19 @@ pub(super) struct Props<'a> {
     pub(super) not: Option<Box<Props<'a>>>,
 }
 
-/// What `items` says.
+/// `items`.
 pub(super) enum Items<'a> {
     One(Box<Props<'a>>),
     Several,
 }
 
-/// What `additionalProperties` says.
+/// `additionalProperties`.
 pub(super) enum Additional<'a> {
     Allowed(bool),
     Of(Box<Props<'a>>),
 }
 
-/// The JSON that a member holds, and when it is empty.
+/// The JSON type of a member, and its empty value.
 #[derive(Clone, Copy)]
 enum Form {
     /// A string; empty as `""`.
@@ -56,13 +56,13 @@ enum Form {
     List,
     /// An object with any names in it; empty as `{}`.
     Table,
-    /// A string that says something even when it is empty.
+    /// A string that counts even if it is empty.
     Word,
-    /// A boolean that says something even when it is false.
+    /// A boolean that counts even if it is false.
     Switch,
     /// A number.
     Number,
-    /// Anything but null; its reader judges it.
+    /// Any value but null, which its reader checks.
     Any,
 }
 
@@ -121,14 +121,14 @@ impl<'a> Props<'a> {
             return Ok(Self::default());
         }
         let object = at.object(value)?;
-        let mut props = Self { said: said(object, at)?, ..Self::default() };
+        let mut props = Self { set_members: set_members(object, at)?, ..Self::default() };
         props.type_name = props.member(object, "type").and_then(Value::as_str).unwrap_or_default();
         props.format = props.member(object, "format").and_then(Value::as_str).unwrap_or_default();
         props.default = props.member(object, "default");
         props.preserve_unknown_fields =
             props.member(object, "x-kubernetes-preserve-unknown-fields").and_then(Value::as_bool);
-        props.embedded_resource = props.says("x-kubernetes-embedded-resource");
-        props.int_or_string = props.says("x-kubernetes-int-or-string");
+        props.embedded_resource = props.has("x-kubernetes-embedded-resource");
+        props.int_or_string = props.has("x-kubernetes-int-or-string");
         props.list_type = props.member(object, "x-kubernetes-list-type");
         props.list_map_keys = props.member(object, "x-kubernetes-list-map-keys");
         props.map_type = props.member(object, "x-kubernetes-map-type");
@@ -146,12 +146,12 @@ impl<'a> Props<'a> {
         Ok(props)
     }
 
-    /// Whether a member says something.
-    pub(super) fn says(&self, member: &str) -> bool {
-        self.said.contains(&member)
+    /// Whether a member is set.
+    pub(super) fn has(&self, member: &str) -> bool {
+        self.set_members.contains(&member)
     }
 
-    /// The schema of the items, where there is one.
+    /// The schema of the items.
     pub(super) fn one_item(&self) -> Option<&Self> {
         match &self.items {
             Some(Items::One(items)) => Some(items),
@@ -159,7 +159,7 @@ impl<'a> Props<'a> {
         }
     }
 
-    /// The schema of the additional properties, where there is one.
+    /// The schema of the additional properties.
     pub(super) fn additional_schema(&self) -> Option<&Self> {
         match &self.additional {
             Some(Additional::Of(schema)) => Some(schema),
@@ -168,7 +168,7 @@ impl<'a> Props<'a> {
     }
 
     fn member(&self, object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-        object.get(name).filter(|_| self.says(name))
+        object.get(name).filter(|_| self.has(name))
     }
 
     fn read_items(
@@ -185,7 +185,7 @@ impl<'a> Props<'a> {
                 Some(Items::Several)
             }
             _ => {
-                self.said.retain(|name| *name != "items");
+                self.set_members.retain(|name| *name != "items");
                 None
             }
         })
@@ -229,13 +229,13 @@ impl<'a> Props<'a> {
     }
 }
 
-/// The members that say something, each checked for the type of its JSON.
-fn said(object: &Map<String, Value>, at: &At<'_>) -> Result<Vec<&'static str>, SchemaError> {
-    let mut said = Vec::new();
+/// The members that are set, each with its JSON type checked.
+fn set_members(object: &Map<String, Value>, at: &At<'_>) -> Result<Vec<&'static str>, SchemaError> {
+    let mut set_members = Vec::new();
     for (name, form) in MEMBERS {
         let Some(value) = present(object, name) else { continue };
         let at = at.member(name);
-        let says_something = match form {
+        let is_set = match form {
             Form::Text => !at.text(value)?.is_empty(),
             Form::Flag => at.flag(value)?,
             Form::List => !at.list(value)?.is_empty(),
@@ -245,11 +245,11 @@ fn said(object: &Map<String, Value>, at: &At<'_>) -> Result<Vec<&'static str>, S
             Form::Number if !value.is_number() => return at.refuse("a number", value),
             Form::Number | Form::Any => true,
         };
-        if says_something {
-            said.push(*name);
+        if is_set {
+            set_members.push(*name);
         }
     }
-    Ok(said)
+    Ok(set_members)
 }
 
 fn check_texts(list: Option<&Value>, at: &At<'_>) -> Result<(), SchemaError> {
@@ -263,28 +263,28 @@ mod tests {
 
     use super::*;
 
-    fn said_by(value: &Value) -> Vec<&'static str> {
-        Props::read(value, &At::root("$")).map(|props| props.said).unwrap()
+    fn members_of(value: &Value) -> Vec<&'static str> {
+        Props::read(value, &At::root("$")).map(|props| props.set_members).unwrap()
     }
 
     #[test]
-    fn what_is_empty_or_unknown_says_nothing() {
+    fn empty_and_unknown_members_are_not_set() {
         let value = json!({
             "type": "", "nullable": false, "required": [], "properties": {}, "default": null, "items": [],
             "x-kubernetes-patch-strategy": "merge", "x-custom": 1,
         });
-        assert_eq!(said_by(&value), [""; 0]);
+        assert_eq!(members_of(&value), [""; 0]);
     }
 
     #[test]
-    fn pointers_say_something_even_when_they_are_empty() {
+    fn pointers_are_set_even_when_they_are_empty() {
         let value = json!({
             "items": {}, "additionalProperties": false, "not": {}, "default": {},
             "x-kubernetes-preserve-unknown-fields": false,
         });
         let expected =
             ["additionalProperties", "default", "items", "not", "x-kubernetes-preserve-unknown-fields"];
-        assert_eq!(said_by(&value), expected);
+        assert_eq!(members_of(&value), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a CustomResourceDefinition says about its resources, around their schemas.
+//! The parts of a CRD around its schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::schema::openapi::{Endpoints, KindInfo, OpenApi};
 type Result<T> = std::result::Result<T, SchemaError>;
 type Object = Map<String, Value>;
 
-/// A custom resource, as its CRD describes it.
+/// A custom resource, by its CRD.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomResource {
     /// The API group.
@@ -25,19 +25,19 @@ pub struct CustomResource {
     pub kind: String,
     /// The name of the resource in paths.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// The scope of its objects.
     pub scope: Scope,
-    /// All versions in the definition's order, served or not.
+    /// All versions in the CRD's order, served or not.
     pub versions: Vec<Version>,
-    /// How objects get from one version to another.
+    /// The conversion between versions.
     pub conversion: Conversion,
-    /// `spec.preserveUnknownFields`: all structs may have members that no schema names.
+    /// `spec.preserveUnknownFields`: all structs may have unknown fields.
     pub preserve_unknown_fields: bool,
     /// The types and kinds of all versions together: the server merges by one schema for all.
     pub api: OpenApi,
 }
 
-/// Where the objects of a resource live.
+/// The scope of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// In namespaces.
@@ -46,12 +46,12 @@ pub enum Scope {
     Cluster,
 }
 
-/// How the objects of a resource get from one version to another.
+/// The conversion between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
     /// Only `apiVersion` changes.
     None,
-    /// A webhook converts: only it knows the result.
+    /// A webhook, whose result only it knows.
     Webhook,
 }
 
@@ -64,9 +64,9 @@ pub struct Version {
     pub served: bool,
     /// Whether objects are stored in it.
     pub storage: bool,
-    /// The name of its type in the definition of [`CustomResource::api`].
+    /// The name of its type in [`CustomResource::api`].
     pub type_name: String,
-    /// Whether its type comes from a schema.
+    /// The source of its type.
     pub schema: VersionSchema,
     /// Whether there is a `status` subresource.
     pub status: bool,
@@ -74,25 +74,25 @@ pub struct Version {
     pub scale: Option<ScalePaths>,
 }
 
-/// Where the type of a version comes from.
+/// The source of a version's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionSchema {
     /// From the version's schema.
     Structural,
-    /// The version has no schema: an object with anything in it, whose types are deduced.
+    /// The version has no schema: any fields, with deduced types.
     Absent,
-    /// The version has a schema that isn't structural, which the server passes over as if it were absent.
+    /// The version has a schema that isn't structural, which the server ignores.
     NotStructural(SchemaError),
 }
 
-/// Where a `scale` subresource reads and writes, as JSON paths in the definition's form: `.spec.replicas`.
+/// The paths of a `scale` subresource, as JSON paths such as `.spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalePaths {
-    /// `specReplicasPath`: the wanted number.
+    /// `specReplicasPath`: the desired replicas.
     pub spec_replicas: String,
-    /// `statusReplicasPath`: the seen number.
+    /// `statusReplicasPath`: the observed replicas.
     pub status_replicas: String,
-    /// `labelSelectorPath`, where there is one: the selector of the pods.
+    /// `labelSelectorPath`: the selector of the pods, if set.
     pub label_selector: Option<String>,
 }
 
@@ -118,8 +118,8 @@ impl CustomResource {
 /// Reads a CustomResourceDefinition.
 ///
 /// # Errors
-/// When it is none of version v1, what merging needs is missing, or a schema says something about merging that has
-/// no meaning. The server wouldn't serve such a resource.
+/// When it isn't a CRD of version v1, a part for merging is missing or has an unknown value. The server wouldn't serve such
+/// a resource.
 ///
 /// ```
 /// use baton_merge::schema::crd;
@@ -169,7 +169,7 @@ pub fn parse(definition: &Value) -> Result<CustomResource> {
     Ok(resource)
 }
 
-/// A list of definitions leaves these out of its items, so absent is fine.
+/// A list of CRDs omits these from its items, so absent is valid.
 fn expect(object: &Object, name: &str, expected: &'static str, at: &At<'_>) -> Result<()> {
     let at = at.member(name);
     match present(object, name).map(|value| at.text(value)).transpose()? {
@@ -253,7 +253,7 @@ fn read_version<'a>(
     Ok((Version { name, served, storage, type_name, schema, status, scale }, model))
 }
 
-/// The group's labels backwards, as Java names its packages: `rs.baton.v1alpha1.Workload`.
+/// The group's labels reversed, as in Java packages: `rs.baton.v1alpha1.Workload`.
 fn type_name(group: &str, version: &str, kind: &str) -> String {
     let backwards: Vec<&str> = group.split('.').rev().collect();
     format!("{}.{version}.{kind}", backwards.join("."))

@@ -1,4 +1,4 @@
-//! What is read from a CustomResourceDefinition, rule by rule.
+//! Reading a CRD, rule by rule.
 
 // Tests hand over what `json!` makes, without an `&` before each.
 #![allow(clippy::needless_pass_by_value)]

@@ -1,7 +1,7 @@
-//! Whether the schema of a custom resource is structural. The server ignores a schema that isn't.
+//! Structural schemas. The server ignores a schema that isn't structural.
 //!
-//! Follows `NewStructural` and `ValidateStructural` of apiextensions-apiserver. One rule is left out: that a `pattern`
-//! is a regular expression of Go's dialect. The server refuses to create a definition that breaks it.
+//! Follows `NewStructural` and `ValidateStructural` of apiextensions-apiserver, except that a `pattern` isn't checked for
+//! Go's syntax: the server refuses a CRD with an invalid one.
 
 use super::props::{Additional, Items, Props};
 use crate::schema::at::At;
@@ -9,13 +9,13 @@ use crate::schema::error::{Problem, SchemaError};
 
 type Result = std::result::Result<(), SchemaError>;
 
-/// Members that no schema of a custom resource may have.
+/// Members that aren't allowed in custom resources.
 const UNSUPPORTED: &[&str] =
     &["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"];
 
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
 
-/// Members that a schema may not have where it only validates: below `allOf`, `anyOf`, `oneOf` and `not`.
+/// Members that aren't allowed below `allOf`, `anyOf`, `oneOf` and `not`.
 const STRUCTURAL_ONLY: &[&str] = &[
     "type",
     "default",
@@ -31,7 +31,7 @@ const STRUCTURAL_ONLY: &[&str] = &[
     "x-kubernetes-validations",
 ];
 
-/// Checks the schema at the root of a custom resource.
+/// Checks the root schema of a custom resource.
 pub(super) fn check(root: &Props<'_>, at: &At<'_>) -> Result {
     check_supported(root, at)?;
     check_invariants(root, true, at)?;
@@ -42,9 +42,9 @@ fn rule(holds: bool, at: &At<'_>, message: &'static str) -> Result {
     if holds { Ok(()) } else { Err(at.error(Problem::NotStructural(message))) }
 }
 
-/// What is refused at every place.
+/// Refuses members that aren't allowed anywhere.
 fn check_supported(props: &Props<'_>, at: &At<'_>) -> Result {
-    let supported = !props.said.iter().any(|name| UNSUPPORTED.contains(name));
+    let supported = !props.set_members.iter().any(|name| UNSUPPORTED.contains(name));
     rule(
         supported,
         at,
@@ -71,7 +71,7 @@ fn for_each_child(props: &Props<'_>, at: &At<'_>, check: fn(&Props<'_>, &At<'_>)
     for_each_junctor(props, at, |_, below, at| check(below, at))
 }
 
-/// The schemas that only validate, with the name of their junctor.
+/// Visits the schemas that only validate, with the name of their junctor.
 fn for_each_junctor(
     props: &Props<'_>,
     at: &At<'_>,
@@ -98,7 +98,7 @@ enum Junctor {
     Not,
 }
 
-/// The rules of a schema that describes structure.
+/// The rules of a structural schema.
 fn check_invariants(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
     check_type(props, is_root, at)?;
     check_extensions(props, at)?;
@@ -144,7 +144,7 @@ fn check_extensions(props: &Props<'_>, at: &At<'_>) -> Result {
     Ok(())
 }
 
-/// `metadata` is the server's: a schema may restrict the name, and nothing else of it.
+/// A schema of `metadata` may only restrict the name.
 fn check_metadata(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
     if !is_root && !props.embedded_resource {
         return Ok(());
@@ -156,9 +156,9 @@ fn check_metadata(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
     let Some(metadata) = props.properties.get("metadata") else { return Ok(()) };
     rule(metadata.type_name == "object", at, "the property metadata must be an object")?;
     let names_only = metadata.properties.keys().all(|name| ["name", "generateName"].contains(name));
-    let says_no_more = metadata.said.iter().all(|name| ["type", "default", "properties"].contains(name));
+    let has_no_more = metadata.set_members.iter().all(|name| ["type", "default", "properties"].contains(name));
     rule(
-        !is_root || (names_only && says_no_more),
+        !is_root || (names_only && has_no_more),
         at,
         "the property metadata may restrict name and generateName, and nothing else",
     )
@@ -176,15 +176,15 @@ fn check_validations(props: &Props<'_>, at: &At<'_>) -> Result {
     })
 }
 
-/// The one form in which validation may name types: an integer or a string.
+/// The only `anyOf` with types that `x-kubernetes-int-or-string` allows.
 fn is_int_or_string(any_of: &[Props<'_>]) -> bool {
-    let is = |props: &Props<'_>, type_name| props.said == ["type"] && props.type_name == type_name;
+    let is = |props: &Props<'_>, type_name| props.set_members == ["type"] && props.type_name == type_name;
     matches!(any_of, [first, second] if is(first, "integer") && is(second, "string"))
 }
 
 fn check_nested(props: &Props<'_>, skip_any_of: bool, at: &At<'_>) -> Result {
     rule(
-        !props.said.iter().any(|name| STRUCTURAL_ONLY.contains(name)),
+        !props.set_members.iter().any(|name| STRUCTURAL_ONLY.contains(name)),
         at,
         "below allOf, anyOf, oneOf and not, schemas may only validate: no type, default, description or extension",
     )?;
@@ -201,7 +201,7 @@ fn check_nested(props: &Props<'_>, skip_any_of: bool, at: &At<'_>) -> Result {
     props.properties.iter().try_for_each(|(name, each)| check_nested(each, false, &at.member(name)))
 }
 
-/// What is validated must have its place in the structure.
+/// Fields that are validated must be in the structure as well.
 fn check_complete(validation: &Props<'_>, structure: &Props<'_>, at: &At<'_>) -> Result {
     for_each_junctor(validation, at, |_, schema, at| check_nested_complete(schema, structure, at))
 }

@@ -1,7 +1,7 @@
 //! The JSON form of a schema definition, in upstream's member names.
 //!
-//! What is refused is what `typed.NewParser` refuses by its schema of schemas: unknown members, wrong types, two types
-//! or fields of one name. Besides, unknown names (of a scalar or a relationship) are refused here, where
+//! It refuses the same as `typed.NewParser` by its schema of schemas: unknown members, wrong types, two types or fields of
+//! one name. Besides, unknown names (of a scalar or a relationship) are refused here, where
 //! upstream fails when it meets a value. `untyped` and `unions` are let through and mean nothing, as upstream.
 
 use serde_json::{Map, Value};

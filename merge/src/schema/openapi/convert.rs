@@ -1,7 +1,7 @@
-//! From OpenAPI schemas to a merge schema: what structured merge makes of each type, list and map.
+//! Converts OpenAPI schemas to a merge schema.
 //!
-//! Follows `schemaconv.ToSchemaFromOpenAPI` of kube-openapi, rule by rule. Fields and types come out sorted by name,
-//! where Go leaves their order to chance.
+//! Follows `schemaconv.ToSchemaFromOpenAPI` of kube-openapi, rule by rule. Fields and types are sorted by name; in Go their
+//! order is random.
 
 use serde_json::Value;
 
@@ -15,20 +15,20 @@ use crate::schema::error::{Problem, SchemaError};
 
 type Result<T> = std::result::Result<T, SchemaError>;
 
-/// Its JSON is a number or a string, which its schema (a string) doesn't say.
+/// A number or a string in JSON, although its schema is a string.
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
-/// Its JSON is anything, and merges as one.
+/// Any JSON, atomic.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 /// A schema with a name that others refer to.
 pub(in crate::schema) struct Model<'a> {
     pub(in crate::schema) name: String,
-    /// Where it stands, for errors.
+    /// Its position, for errors.
     pub(in crate::schema) at: String,
     pub(in crate::schema) schema: Schema<'a>,
 }
 
-/// Converts all models. `preserve_unknown_fields` lets every struct have members that its schema doesn't name.
+/// Converts all models. With `preserve_unknown_fields`, structs may have unknown fields.
 pub(in crate::schema) fn definition(
     models: &[Model<'_>],
     preserve_unknown_fields: bool,
@@ -54,7 +54,7 @@ pub(in crate::schema) fn common_types() -> [TypeDefinition; 2] {
     )
 }
 
-/// Any value: lists are atomic, maps as given, with members of the named type.
+/// An untyped value: lists are atomic, maps have this relationship and members of this type.
 fn untyped(members: &str, relationship: Relationship) -> AtomDefinition {
     AtomDefinition {
         scalar: Some(Scalar::Untyped),
@@ -88,7 +88,7 @@ fn atom(schema: &Schema<'_>, preserve: bool, at: &At<'_>) -> Result<AtomDefiniti
         "array" => atom.list = Some(list(schema, preserve, at)?),
         "integer" | "number" => atom.scalar = Some(Scalar::Numeric),
         "boolean" => atom.scalar = Some(Scalar::Boolean),
-        // A format may admit other JSON than a string (int-or-string); `byte` is base64 and stays one.
+        // A format may allow other JSON than a string (int-or-string); `byte` is base64 and stays one.
         "string" if matches!(schema.format, "" | "byte") => atom.scalar = Some(Scalar::String),
         "string" => atom.scalar = Some(Scalar::Untyped),
         other => {
@@ -99,7 +99,7 @@ fn atom(schema: &Schema<'_>, preserve: bool, at: &At<'_>) -> Result<AtomDefiniti
     Ok(atom)
 }
 
-/// A type by name where the schema refers to one, else in place. Preservation is inherited in place only.
+/// A type by reference, or inline. Preservation is inherited inline only.
 fn reference(schema: &Schema<'_>, preserve: bool, at: &At<'_>) -> Result<TypeReference> {
     let target = if schema.reference.is_empty() { schema.all_of_reference } else { schema.reference };
     let name = target.rsplit('/').next().unwrap_or_default();
@@ -126,7 +126,7 @@ fn map(schema: &Schema<'_>, preserve: bool, at: &At<'_>) -> Result<MapDefinition
     let element_type = match &schema.additional {
         Additional::Of(schema) => reference(schema, preserve, &at.member("additionalProperties"))?,
         Additional::Allowed(true) => named(UNTYPED_DEDUCED),
-        // An object that says nothing about its members is free-form.
+        // An object without members in its schema is free-form.
         Additional::Absent if preserve || fields.is_none() => named(UNTYPED_DEDUCED),
         Additional::Absent | Additional::Allowed(false) => TypeReference::default(),
     };
@@ -144,7 +144,7 @@ fn list(schema: &Schema<'_>, preserve: bool, at: &At<'_>) -> Result<ListDefiniti
     Ok(ListDefinition { element_type, relationship: Some(relationship), keys })
 }
 
-/// How items relate, and their keys: the list type, else the older patch strategy, else atomic.
+/// The relationship of items, and their keys: by the list type, then the older patch strategy; atomic by default.
 fn list_relationship(extensions: &Extensions<'_>, at: &At<'_>) -> Result<(Relationship, Vec<String>)> {
     if let Some(list_type) = extensions.list_type {
         return match list_type.as_str() {
@@ -162,7 +162,7 @@ fn list_relationship(extensions: &Extensions<'_>, at: &At<'_>) -> Result<(Relati
     }
 }
 
-/// The keys of a list of type map. Those that are no strings are passed over, as upstream.
+/// The keys of a map list. Keys that aren't strings are ignored, as upstream.
 fn map_keys(extensions: &Extensions<'_>, at: &At<'_>) -> Result<Vec<String>> {
     let value = extensions.list_map_keys.ok_or_else(|| at.error(Problem::MissingMapKeys))?;
     let keys = value.as_array().ok_or_else(|| {

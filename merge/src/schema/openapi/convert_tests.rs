@@ -9,7 +9,7 @@ use super::*;
 use crate::schema::at::nested;
 use crate::schema::openapi;
 
-/// What a schema of this name converts to, without its name.
+/// The conversion of a schema with this name, without its name.
 fn convert_as(name: &str, schema: &Value) -> Result<Value> {
     let document = json!({"openapi": "3.0.0", "components": {"schemas": {name: schema}}});
     let mut written = openapi::parse(&document)?.definition.to_json();
@@ -26,7 +26,7 @@ fn error_of(schema: Value) -> String {
     convert_as("model", &schema).unwrap_err().to_string()
 }
 
-/// The type that a property of this schema gets.
+/// The type of a property with this schema.
 fn field(schema: Value) -> Value {
     convert(json!({"type": "object", "properties": {"f": schema}}))["map"]["fields"][0].take()
 }

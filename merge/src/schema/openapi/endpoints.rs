@@ -1,6 +1,6 @@
-//! What a server offers for the objects of a kind, read from the paths of its OpenAPI document.
+//! Resources and subresources of kinds, from the paths of an OpenAPI document.
 //!
-//! Only paths of a single object count, by their shape: `…/deployments/{name}` and what is below it.
+//! Only paths of a single object count, by their shape: `…/deployments/{name}` and the paths below it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::kinds::GroupVersionKind;
 
-/// Where a server keeps the objects of a kind, and which of their subresources it has.
+/// The resource of a kind, and its subresources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoints {
     /// The resource: the kind in lower case and plural.
@@ -21,7 +21,7 @@ pub struct Endpoints {
     pub scale: bool,
 }
 
-/// The endpoints of every kind that the paths show. What isn't shaped like a path of Kubernetes is passed over.
+/// The endpoints of every kind in these paths. Paths of another shape are ignored.
 pub(super) fn read(paths: &Map<String, Value>) -> BTreeMap<GroupVersionKind, Endpoints> {
     let mut found = BTreeMap::new();
     for (path, item) in paths {
@@ -47,7 +47,7 @@ fn kind_of(item: &Value) -> Option<GroupVersionKind> {
 
 const KIND: &str = "x-kubernetes-group-version-kind";
 
-/// The kinds that a schema says it is of. What can't be read is passed over, as the server's index does.
+/// The kinds of a schema. Unreadable ones are ignored, as by the server's index.
 pub(super) fn kinds_of(schema: &Value) -> impl Iterator<Item = GroupVersionKind> {
     let kinds = schema.get(KIND).and_then(Value::as_array).into_iter().flatten();
     kinds.filter_map(read_kind).filter(|kind| !kind.kind.is_empty())

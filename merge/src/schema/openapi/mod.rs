@@ -1,7 +1,7 @@
 //! Schemas from an OpenAPI v3 document, as a kube-apiserver serves it under `/openapi/v3/…`.
 //!
-//! The result is what the API server itself makes of its types for server-side apply: the conversion of kube-openapi's
-//! `schemaconv`, and the index of kinds of apimachinery's type converter. OpenAPI v2 isn't read.
+//! The result is the API server's own schema for server-side apply: the conversion of kube-openapi's `schemaconv`, and the
+//! index of kinds of apimachinery's type converter. OpenAPI v2 isn't supported.
 
 pub(super) mod convert;
 mod endpoints;
@@ -20,29 +20,28 @@ use super::definition::SchemaDefinition;
 use super::error::{Problem, SchemaError};
 use super::kinds::GroupVersionKind;
 
-/// What a document says.
+/// The types and kinds of a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OpenApi {
     /// All types, sorted by name, and after them the two untyped ones.
     pub definition: SchemaDefinition,
-    /// The kinds that have a type.
+    /// The kinds with a type.
     pub kinds: BTreeMap<GroupVersionKind, KindInfo>,
 }
 
-/// What a document says about a kind.
+/// A kind in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindInfo {
     /// The name of its type in the definition.
     pub type_name: String,
-    /// Where its objects are; `None` where the document shows no path of a single object.
+    /// Its resource; `None` if the document has no path of a single object.
     pub endpoints: Option<Endpoints>,
 }
 
 /// Reads a document.
 ///
 /// # Errors
-/// When it is no OpenAPI v3 document, or a schema says something about merging that has no meaning. The server would
-/// refuse to serve such a type.
+/// When it isn't an OpenAPI v3 document, or a value that affects merging is unknown. The server would refuse such a type.
 ///
 /// ```
 /// use baton_merge::schema::{kinds::GroupVersionKind, openapi};
@@ -107,7 +106,7 @@ pub(super) fn read_models<'a>(
         .collect()
 }
 
-/// Of two types that claim one kind the first by name has it; Go leaves that to chance.
+/// Of two types with one kind the first by name counts; in Go that is random.
 fn index(
     schemas: &Map<String, Value>,
     paths: Option<&Map<String, Value>>,

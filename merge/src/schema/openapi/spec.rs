@@ -1,8 +1,7 @@
-//! One schema of an OpenAPI v3 document, with the members that say how values merge.
+//! A schema of an OpenAPI v3 document, with the members that affect merging.
 //!
-//! Follows how kube-openapi decodes a `spec.Schema`: null is absent, `type` is a string or a list of strings, an
-//! extension counts by its exact name and may hold anything. Members that only validate aren't read, and so
-//! aren't refused either.
+//! Decodes as kube-openapi does a `spec.Schema`: null is absent, `type` is a string or a list of strings, an extension
+//! counts by its exact name and may have any value. Members that only validate aren't read, and so aren't refused.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +13,9 @@ use crate::schema::error::SchemaError;
 /// A schema, borrowed from its document.
 #[derive(Default)]
 pub(in crate::schema) struct Schema<'a> {
-    /// What `$ref` refers to; empty for no reference.
+    /// `$ref`; empty if absent.
     pub(in crate::schema) reference: &'a str,
-    /// What the only item of `allOf` refers to; empty where there are several, or it is no reference.
+    /// The `$ref` of the only item of `allOf`; otherwise empty.
     pub(in crate::schema) all_of_reference: &'a str,
     /// The first type; empty for any type.
     pub(in crate::schema) type_name: &'a str,
@@ -28,17 +27,17 @@ pub(in crate::schema) struct Schema<'a> {
     pub(in crate::schema) extensions: Extensions<'a>,
 }
 
-/// What `items` says.
+/// `items`.
 #[derive(Default)]
 pub(in crate::schema) enum Items<'a> {
     #[default]
     Absent,
     One(Box<Schema<'a>>),
-    /// A list of schemas, or no schema at all: legal until an array needs it.
+    /// A list of schemas, or an invalid one: legal unless an array needs it.
     NotOne,
 }
 
-/// What `additionalProperties` says.
+/// `additionalProperties`.
 #[derive(Default)]
 pub(in crate::schema) enum Additional<'a> {
     #[default]
@@ -47,7 +46,7 @@ pub(in crate::schema) enum Additional<'a> {
     Of(Box<Schema<'a>>),
 }
 
-/// The extensions that say how values merge, as they are: what they hold is judged where it is used.
+/// The extensions that affect merging, unchecked: their users check them.
 #[derive(Default)]
 pub(in crate::schema) struct Extensions<'a> {
     pub(in crate::schema) preserve_unknown_fields: bool,
@@ -64,7 +63,7 @@ impl<'a> Schema<'a> {
         Self { reference, ..Self::default() }
     }
 
-    /// A schema of a type, and no more.
+    /// A schema with only a type.
     pub(in crate::schema) fn of_type(type_name: &'a str) -> Self {
         Self { type_name, ..Self::default() }
     }
