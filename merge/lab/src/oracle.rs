@@ -1,17 +1,17 @@
-//! The oracle: a program that responds to the merge driver protocol with the libraries that a kube-apiserver is made of.
+//! The oracle: a program that responds to the merge driver protocol with the libraries of a kube-apiserver.
 
 use std::path::PathBuf;
 
 use baton_merge_driver::corpus::RECORDED;
 use baton_testbed::{Error, assets::GoProgram, workspace};
 
-/// The oracle of a release, from the cache or built now. A build takes minutes, says so on standard error, and blocks the
+/// The oracle of a release, cached or built now. A build takes minutes, reports that on standard error, and blocks the
 /// thread.
 pub fn oracle(release: &str) -> Result<PathBuf, Error> {
     GoProgram {
         title: &format!("the merge oracle of {release}"),
         source: source(),
-        // The libraries of the others, in place of those that go.mod names.
+        // The libraries of another release, instead of those in go.mod.
         module_file: (release != RECORDED).then(|| format!("releases/{release}.mod").into()),
         package: ".",
         name: "oracle",

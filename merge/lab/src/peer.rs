@@ -1,4 +1,4 @@
-//! What responds to the requests: a line for each line.
+//! Peers: they respond to each request with a line.
 
 use std::{
     io::{BufRead as _, BufReader, BufWriter, Write as _},
@@ -10,12 +10,11 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use baton_merge_driver::Session;
 
-/// A peer that speaks the merge driver protocol: takes requests, each a line without its end, and returns the response to each,
-/// in their order.
+/// A peer that speaks the merge driver protocol: it takes requests, each a line without its end, and returns the responses
+/// in order.
 pub type Peer = Box<dyn FnMut(&[String]) -> Result<Vec<String>> + Send>;
 
-/// The merge core, in this process: what is tested is asked without pipes between, and held to what no response contains. A panic
-/// is a response that is no JSON, and the end of the session: it is never seen half changed.
+/// The merge core in this process, with its laws checked. A panic is a response that isn't JSON, and ends the session.
 pub fn core() -> Peer {
     let mut session = Session::checked();
     let mut respond = move |line: &String| {
@@ -27,8 +26,8 @@ pub fn core() -> Peer {
     Box::new(move |requests| Ok(requests.iter().map(&mut respond).collect()))
 }
 
-/// A program with its arguments, started in the folder of this process. Where it ends before it has responded, so does the run,
-/// with the request.
+/// A program with its arguments, started in the current folder. If it ends before it has responded, the run fails with the
+/// request.
 pub fn process(command: &[String]) -> Result<Peer> {
     let (program, arguments) = command.split_first().context("the command line of a peer is empty")?;
     let name = command.join(" ");
@@ -56,7 +55,7 @@ impl Running {
     fn ask(&mut self, requests: &[String]) -> Result<Vec<String>> {
         let Self { requests: pipe, responses, .. } = self;
         thread::scope(|scope| {
-            // From another thread, so that a full pipe blocks neither side. A process that is gone shows by its missing responses.
+            // From another thread, so that a full pipe blocks neither side. A dead process shows by its missing responses.
             scope.spawn(|| {
                 let written = requests.iter().try_for_each(|request| writeln!(pipe, "{request}"));
                 written.and_then(|()| pipe.flush())
@@ -74,7 +73,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only when the process has ended already.
+        // Both fail only if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-/// How often something had which outcome: in all, and by what it shows.
+/// Counts of outcomes: in all, and by row.
 #[derive(Clone, Debug)]
 pub struct Tally {
     outcomes: &'static [&'static str],
@@ -13,7 +13,7 @@ pub struct Tally {
 const ALL: &str = "~all";
 
 impl Tally {
-    /// Nothing was counted yet. Outcomes are given by their position.
+    /// No counts yet. An outcome is given by its index.
     pub fn new(outcomes: &'static [&'static str]) -> Self {
         Self { outcomes, rows: BTreeMap::new() }
     }
@@ -25,14 +25,14 @@ impl Tally {
         }
     }
 
-    /// Adds what another job counted.
+    /// Adds the counts of another job.
     pub fn merge(&mut self, other: Self) {
         for (row, counts) in other.rows {
             self.row(row).iter_mut().zip(counts).for_each(|(count, more)| *count += more);
         }
     }
 
-    /// How often it had one of these outcomes.
+    /// The count of these outcomes.
     pub fn count(&self, outcomes: &[usize]) -> u64 {
         self.rows.get(ALL).map_or(0, |all| outcomes.iter().map(|outcome| all[*outcome]).sum())
     }

@@ -1,4 +1,4 @@
-//! What a case is about: its level and operation, and what distinguishes a case that shows something from one that shows little.
+//! The level, the operation and the traits of a case, which show how much it proves.
 
 use baton_testbed::Json;
 
@@ -17,7 +17,7 @@ pub(crate) fn kind(request: &Json) -> String {
     format!("{level} {operation}")
 }
 
-/// What distinguishes a case that shows something from one that shows little.
+/// The traits of a case, which show how much it proves.
 pub(crate) fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
     if answer.get("error").is_some() {
         return Vec::new();
@@ -71,12 +71,12 @@ fn entries(object: Option<&Json>) -> &[Json] {
     object.and_then(|object| object.at(&["metadata", "managedFields"])).map(Json::items).unwrap_or_default()
 }
 
-/// Whether a comparison found nothing.
+/// Whether a comparison is empty.
 fn sets_are_empty(answer: &Json) -> bool {
     ["added", "modified", "removed"].iter().all(|name| answer.get(name).is_some_and(Json::is_empty))
 }
 
-/// Whether something of `live` is gone from `object`: a member, or as many items as there are fewer.
+/// Whether `object` lacks a member or an item of `live`.
 fn loses(live: &Json, object: &Json) -> bool {
     match (live, object) {
         (Json::Object(members), Json::Object(_)) => members

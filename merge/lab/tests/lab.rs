@@ -1,4 +1,4 @@
-//! What only the Go libraries and an API server show: these need Go, and build what they need the first time.
+//! Tests that need the Go libraries or an API server, and build them the first time.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn the_libraries_agree_with_themselves_and_a_run_has_the_requested_number_of_cas
     );
 }
 
-/// The merge core ships what a new object of each built-in kind has before anyone set anything, since no schema has it.
+/// The merge core has the zero values of built-in kinds as data, since no schema has them.
 #[test]
 fn the_zero_values_of_built_in_kinds_are_those_of_the_libraries() {
     let printed = Command::new(oracle(RECORDED).unwrap()).arg("zero-values").output().unwrap();

@@ -1,42 +1,42 @@
-//! When two responses to one request are the same, by the rules of the protocol. Which of them is right isn't known here.
+//! Compares two responses to one request, by the rules of the protocol. It doesn't know which one is right.
 
 use serde::Deserialize;
 use serde_json::{Number, Value, value::RawValue};
 
 use crate::request::Members;
 
-/// What two responses to one request are to each other.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same response.
+    /// Equal responses.
     Matched,
-    /// Both refuse, and for the same reason.
+    /// Both are errors with the same reason.
     ErrorsAgreed,
-    /// A side says that the response can't be known, and it isn't the same.
+    /// They differ, and a side says that the response can't be known.
     Abstained,
     /// They differ.
     Differs {
-        /// In which way: a case that is made smaller has to differ in the same one.
+        /// The way in which they differ, which a smaller case has to keep.
         way: Way,
-        /// Where, for people.
+        /// The place, for people.
         at: String,
     },
 }
 
-/// The ways in which responses differ.
+/// A way in which two responses differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The left response is no JSON: the peer died, or hung.
+    /// The left response isn't JSON: the peer crashed, or hung.
     LeftBroken,
-    /// The right response is no JSON.
+    /// The right response isn't JSON.
     RightBroken,
-    /// Only the left side refuses.
+    /// Only the left response is an error.
     LeftRefuses,
-    /// Only the right side refuses.
+    /// Only the right response is an error.
     RightRefuses,
-    /// Both refuse, for different reasons.
+    /// Both are errors, for different reasons.
     Reasons,
-    /// The responses hold something else.
+    /// The contents differ.
     Content,
 }
 
@@ -47,7 +47,7 @@ impl Way {
 }
 
 /// Compares two responses. The order of members is free in values and exact in field sets; numbers keep their spelling, as
-/// integers or floats, but where a server stores them; messages of errors are free.
+/// integers or floats, except where a server stores them; messages of errors are free.
 pub fn compare(left: &str, right: &str) -> Verdict {
     let (left, right) = match (Response::read(left), Response::read(right)) {
         (Ok(left), Ok(right)) => (left, right),
@@ -60,7 +60,7 @@ pub fn compare(left: &str, right: &str) -> Verdict {
     };
     match (left.reason(), right.reason()) {
         (None, None) => {}
-        // A server may refuse what the left side says can't be known.
+        // A server may refuse a write whose response the left side can't know.
         (None, Some(_)) if left.abstains() => return Verdict::Abstained,
         (Some(_), None) => return Way::LeftRefuses.at("only the left refuses"),
         (None, Some(_)) => return Way::RightRefuses.at("only the right refuses"),
@@ -94,7 +94,7 @@ impl<'a> Response<'a> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.get())
     }
 
-    /// The reason, if it is an error; empty where that has none.
+    /// The reason of an error, or an empty one.
     fn reason(&self) -> Option<String> {
         let error = self.get("error")?;
         Some(serde_json::from_str::<Refusal>(error).map(|refusal| refusal.reason).unwrap_or_default())
@@ -105,36 +105,36 @@ impl<'a> Response<'a> {
         self.get("certainty") == Some("\"unknown\"")
     }
 
-    /// What is compared. How sure a side is isn't: only the core knows what a server would default.
+    /// The compared members. Certainty isn't one: only the core knows what a server would default.
     fn content(self) -> Vec<(String, &'a RawValue)> {
         let is_content = |name: &str| !matches!(name, "certainty" | "reason");
         self.0.into_iter().filter(|(name, _)| is_content(name)).collect()
     }
 }
 
-/// A place in a response, by what the order of members means there.
+/// A level of a response, by the meaning of its members' order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// At the top of a response: nothing, and the members say what is below.
+    /// The top of a response: no meaning.
     Response,
-    /// At the top of a response that holds what a server stores.
+    /// The top of a response about a write.
     Write,
-    /// In what a server stores: as in a value, and numbers are as the server writes them, `1.0` as `1`.
+    /// A stored object: no meaning; numbers are as the server writes them, `1.0` as `1`.
     Stored,
-    /// In the managers of the updater: nothing, and below is one after the other.
+    /// The managers of the updater: no meaning.
     Managers,
-    /// In one of these managers: nothing, and it has a set.
+    /// One of these managers, with a set.
     Manager,
-    /// In a value: nothing.
+    /// A value: no meaning.
     Value,
-    /// In an entry of managedFields: nothing, and the set of the entry is below.
+    /// An entry of managedFields, with a set.
     Entry,
-    /// In a field set: everything.
+    /// A field set: the order counts.
     Set,
 }
 
 impl Level {
-    /// The place of a member, at `path` below the response.
+    /// The level of a member, at `path` below the response.
     fn of_member(self, path: &str, name: &str) -> Self {
         match (self, name) {
             (Self::Response, "set" | "added" | "modified" | "removed")
@@ -155,7 +155,7 @@ impl Level {
     }
 }
 
-/// Where the two differ first, if they do.
+/// The first difference.
 fn difference(left: &RawValue, right: &RawValue, level: Level, path: &mut String) -> Option<String> {
     if left.get() == right.get() {
         return None;
@@ -207,7 +207,7 @@ fn of_members(
     })
 }
 
-/// What is found with a longer path.
+/// Runs a search with a longer path.
 fn below<T>(path: &mut String, step: &str, find: impl FnOnce(&mut String) -> T) -> T {
     let length = path.len();
     path.push_str(step);
@@ -216,7 +216,7 @@ fn below<T>(path: &mut String, step: &str, find: impl FnOnce(&mut String) -> T) 
     found
 }
 
-/// A JSON value, taken apart by one level: its order of members and its numbers are those of the text.
+/// A JSON value, parsed by one level: members keep their order and numbers their text.
 enum Parts<'a> {
     Object(Vec<(String, &'a RawValue)>),
     List(Vec<&'a RawValue>),
@@ -226,7 +226,7 @@ enum Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(raw: &'a RawValue) -> Self {
         let text = raw.get();
-        // It was read as JSON before.
+        // It was parsed as JSON before.
         match text.as_bytes().first() {
             Some(b'{') => {
                 Self::Object(serde_json::from_str::<Members<'_>>(text).map(|all| all.0).unwrap_or_default())
@@ -238,7 +238,7 @@ impl<'a> Parts<'a> {
 }
 
 impl Level {
-    /// Whether two single values are the same here.
+    /// Whether two scalars are equal at this level.
     fn holds_same(self, left: &Value, right: &Value) -> bool {
         match (left, right) {
             (Value::Number(left), Value::Number(right)) => {
@@ -249,8 +249,8 @@ impl Level {
     }
 }
 
-/// An integer isn't a float, nor is `0.0` `-0.0`. Which digits and exponent a float is written with is free, and an integer of
-/// more than 64 bits is a float.
+/// An integer isn't a float, nor is `0.0` `-0.0`. Digits and exponent of a float are free, and an integer of more than 64
+/// bits is a float.
 fn is_spelled_like(left: &Number, right: &Number) -> bool {
     if left.is_i64() || right.is_i64() {
         return left == right;

@@ -2,7 +2,7 @@
 //!
 //! A corpus is a folder of files with one case a line: `{"name":…,"request":{…},"response":{…},"otherwise":{"1.33":{…}}}`.
 //! `response` is that of the libraries of [`RECORDED`], `otherwise` has those of the releases that respond in another way.
-//! What can't be written as a JSON object is the text `line` instead of `request`, and is asked of [`RECORDED`] alone.
+//! A request that isn't a JSON object is the text `line` instead of `request`, for [`RECORDED`] only.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::compare::{Verdict, compare};
 
-/// The release whose responses are recorded of every case.
+/// The release whose responses are recorded for every case.
 pub const RECORDED: &str = "1.36.3";
 /// The releases whose responses are known of every request.
 pub const RELEASES: [&str; 6] = ["1.33", "1.34", "1.35", "1.36.2", RECORDED, "1.37"];
@@ -70,7 +70,7 @@ pub fn write(cases: &[Case]) -> io::Result<()> {
 }
 
 impl Case {
-    /// A case that is to be added to a file, without responses yet.
+    /// A new case for a file, without responses.
     pub fn new(file: PathBuf, name: &str, request: &str) -> io::Result<Self> {
         let request = Some(serde_json::from_str(request)?);
         let name = name.to_owned();
@@ -78,12 +78,12 @@ impl Case {
         Ok(Self { file, line: 0, recorded })
     }
 
-    /// Where it is, and what it shows.
+    /// The place and the name of the case.
     pub fn name(&self) -> String {
         format!("{}:{}: {}", self.file.display(), self.line, self.recorded.name)
     }
 
-    /// The request as it is asked of a release, if it is.
+    /// The request to a release; none if it isn't asked.
     pub fn request(&self, release: &str) -> Option<String> {
         let Recorded { request, line, .. } = &self.recorded;
         match request.as_deref().map(RawValue::get).and_then(|request| request.strip_suffix('}')) {
@@ -92,14 +92,14 @@ impl Case {
         }
     }
 
-    /// What the libraries of a release respond, if that is recorded.
+    /// The recorded response of a release's libraries.
     pub fn response(&self, release: &str) -> Option<&str> {
         let Recorded { response, otherwise, .. } = &self.recorded;
         otherwise.get(release).or(response.as_ref()).map(|response| response.get())
     }
 
-    /// Records what the libraries of a release respond. What says the same as the recorded response leaves that as it is.
-    /// [`RECORDED`] goes first, since the others are held against it.
+    /// Records the response of a release's libraries, unless the recorded one is equal. [`RECORDED`] goes first, since the
+    /// others are compared with it.
     pub fn record(&mut self, release: &str, response: &str) -> io::Result<()> {
         let Recorded { response: usual, otherwise, .. } = &mut self.recorded;
         let is = |recorded: Option<&Box<RawValue>>| {

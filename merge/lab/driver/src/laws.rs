@@ -1,6 +1,5 @@
-//! What holds for every apply, for any live object and any owners. A response doesn't show it, so comparing responses doesn't
-//! show it: what a prediction says of everybody's losses, that the no-op check agrees with the prediction, and that trees and
-//! text lead to the same.
+//! Laws of every apply, for any live object and any owners, which responses alone don't show: a prediction reports all
+//! losses, the no-op check agrees with the prediction, and trees and text lead to the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +15,7 @@ use baton_merge::{
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-/// An apply to an object as it is.
+/// An apply to a live object.
 #[derive(Clone, Copy)]
 pub(crate) struct Laws<'s> {
     pub(crate) resources: &'s Resources,
@@ -29,7 +28,7 @@ pub(crate) struct Laws<'s> {
 }
 
 impl<'s> Laws<'s> {
-    /// Panics where one is broken.
+    /// Panics if a law is broken.
     pub(crate) fn check(&self) {
         self.check_noop();
         let arena = Arena::new();
@@ -63,7 +62,7 @@ impl<'s> Laws<'s> {
         live.is_ok_and(|live| self.resource.is_noop(live, intent, Apply { force, ..self.apply }))
     }
 
-    /// Where the no-op check sees a no-op, there is one, forced or not.
+    /// The no-op check is right, with and without force.
     fn check_noop(&self) {
         let noop = self.is_noop(false);
         assert_eq!(noop, self.is_noop(true), "a no-op only by force, or only without");
@@ -80,7 +79,7 @@ impl<'s> Laws<'s> {
         }
     }
 
-    /// The same request has one response, from trees and from text.
+    /// The response is the same from trees and from text.
     fn check_same_from_text(&self, prediction: &PredictedApply<'_>) {
         let (live, intent) = (self.live.map(ToString::to_string), self.intent.to_string());
         let arena = Arena::new();
@@ -98,7 +97,7 @@ impl<'s> Laws<'s> {
     where
         's: 'a,
     {
-        // What is owned there is owned of another object.
+        // Those owners are of another object.
         if self.is_of_scale() {
             return;
         }
@@ -111,7 +110,7 @@ impl<'s> Laws<'s> {
 
     /// The comparison is that of the object before and after.
     fn check_comparison(&self, arena: &Arena, prediction: &PredictedApply<'_>) {
-        // No server has an object without metadata, which owners bring.
+        // A stored object always has metadata, which owners add.
         let Some(live) = self.live.filter(|live| live["metadata"].is_object()) else { return };
         let without_owners = |mut object: Json| {
             object["apiVersion"] = self.resource.api_version().into();
@@ -131,7 +130,7 @@ impl<'s> Laws<'s> {
         assert_eq!(prediction.comparison.removed, expected.removed, "not what is removed");
     }
 
-    /// Each conflict is about something that another manager owned; none is reported twice. (Updaters of a scale are reported
+    /// Each conflict is about a field that another manager owned, and is reported once. (Updaters of a scale are reported
     /// with its version, while their entries have the parent's.)
     fn check_conflicts<'a>(&self, arena: &'a Arena, refused: &PredictedApply<'a>)
     where
@@ -141,7 +140,7 @@ impl<'s> Laws<'s> {
         for conflict in &refused.conflicts {
             let (manager, path) = (conflict.manager, conflict.path);
             assert!(!self.is_applier(manager), "the applier conflicts with itself");
-            // An object without owners first gets one, a new manager.
+            // An object without owners gets a new manager first.
             let is_owned = owners.is_empty()
                 || self.is_of_scale()
                 || owners.get(&manager).is_some_and(|owned| owned.contains(&path));
@@ -150,7 +149,7 @@ impl<'s> Laws<'s> {
         }
     }
 
-    /// Forcing an apply takes what it would have conflicted about.
+    /// A forced apply takes the fields of its conflicts.
     fn check_forced<'a>(&self, arena: &'a Arena, refused: &PredictedApply<'a>, forced: &PredictedApply<'a>)
     where
         's: 'a,
@@ -161,15 +160,15 @@ impl<'s> Laws<'s> {
         for conflict in refused.conflicts.iter().filter(|_| !self.is_of_scale()) {
             let (manager, path) = (conflict.manager, conflict.path);
             assert!(!owned_by(forced, manager).contains(&path), "{manager} still owns {path}");
-            // What pruning empties, or what is never owned, isn't the applier's afterwards: it is dropped, not taken.
+            // Pruned and unowned fields don't become the applier's: they are dropped, not taken.
             let reported = if own.contains(&path) { &forced.taken } else { &forced.dropped };
             let is_reported = reported.iter().any(|taken| taken.path == path && taken.from == manager);
             assert!(is_reported || is_nobodys, "{path} isn't reported as lost by {manager}");
         }
     }
 
-    /// What anybody has lost is reported, once, and nothing else: of the applier as released; of others as taken, where the
-    /// applier owns it now, else as dropped.
+    /// All losses are reported once, and nothing else: of the applier as released; of others as taken if the applier owns
+    /// them now, otherwise as dropped.
     fn check_losses<'a>(&self, arena: &'a Arena, prediction: &PredictedApply<'a>)
     where
         's: 'a,
@@ -212,8 +211,8 @@ impl<'s> Laws<'s> {
         own.map(|entry| entry.fields).unwrap_or_default()
     }
 
-    /// The entries of the live object, read under the schema of their version; of two of one manager the last counts. None
-    /// where one of them is no entry.
+    /// The entries of the live object, read under the schema of their version; of two entries of one manager the last
+    /// counts. None if an entry can't be read.
     fn owners<'a>(&self, arena: &'a Arena) -> BTreeMap<ManagerId<'a>, FieldSet<'a>>
     where
         's: 'a,
@@ -234,7 +233,7 @@ impl<'s> Laws<'s> {
         entries.filter(|_| are_entries).into_iter().flatten().filter_map(read).collect()
     }
 
-    /// A set as it is read under the schema of today.
+    /// A set, read under the current schema.
     fn reconciled<'a>(&self, arena: &'a Arena, api_version: &str, set: FieldSet<'a>) -> FieldSet<'a>
     where
         's: 'a,
@@ -266,7 +265,7 @@ fn owned_by<'a>(prediction: &PredictedApply<'a>, id: ManagerId<'_>) -> FieldSet<
     entry.map(|entry| entry.fields).unwrap_or_default()
 }
 
-/// Whether the field sets of an object are what a server writes, which the no-op check relies on.
+/// Whether the field sets of an object are as a server writes them, which the no-op check relies on.
 fn is_as_served(object: &Json) -> bool {
     let arena = Arena::new();
     let is_written =
@@ -275,7 +274,7 @@ fn is_as_served(object: &Json) -> bool {
     entries.is_some_and(|entries| entries.iter().all(|entry| is_written(&entry["fieldsV1"])))
 }
 
-/// Whether the server's decoder takes this for an entry at all.
+/// Whether the server's decoder accepts this as an entry.
 fn is_entry(entry: &Json) -> bool {
     let Some(members) = entry.as_object() else { return false };
     ["manager", "operation", "apiVersion", "time", "fieldsType", "subresource"].iter().all(|name| {

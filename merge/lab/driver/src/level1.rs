@@ -9,7 +9,7 @@ use baton_merge::{
 
 use crate::{refusal::Refusal, request::Request, response::ResponseLine, sources::Sources};
 
-/// A type of a schema, and the rules to read values by.
+/// A type of a schema, and the rules for reading values.
 #[derive(Clone, Copy)]
 pub(crate) struct Type<'a> {
     pub(crate) arena: &'a Arena,
@@ -82,10 +82,10 @@ pub(crate) fn respond<'a>(
             let rest = if question == "remove" { value.remove(set) } else { value.extract(set) };
             Ok(ResponseLine::new().with("value", &rest.value()))
         }
-        // To reconcile.
+        // Reconcile.
         _ => {
             let set = request.set(arena, "set")?;
-            // Only the type is checked; null is a value of any that can be resolved.
+            // Only the type is checked; null is a value of any type that can be resolved.
             let typed = of.check("type", Value::Null, allowed)?;
             match typed.reconcile(set).map_err(Refusal::invalid)? {
                 Some(set) => ResponseLine::new().with_set("set", set),

@@ -1,4 +1,4 @@
-//! One step of the updater, in which every version has the same type.
+//! One write of the updater, in which every version has the same type.
 
 use std::collections::BTreeMap;
 

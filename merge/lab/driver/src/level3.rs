@@ -1,4 +1,4 @@
-//! What an API server does to one write.
+//! One write of an API server.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ pub(crate) fn respond<'a>(
                 ["manager", "field", "operation", "subresource", "apiVersion"]
                     .map(|name| row.get(name).cloned())
             });
-            // Whether they are certain isn't part of a refusal, and is of a prediction.
+            // A refusal has no certainty, but a prediction has.
             let predicted = resource.predict_values(arena, live.map(|live| live.object), object, apply);
             let certainty = predicted.map_err(|error| Refusal::internal(&error))?.certainty;
             Ok(with_certainty(ResponseLine::new().with("conflicts", &rows), certainty))
@@ -129,7 +129,7 @@ fn object<'a>(arena: &'a Arena, request: &Request<'a>, member: &str) -> Result<O
     }
 }
 
-/// How the field sets of the live object are spelled; only the text shows in which order.
+/// The spelling of the live object's field sets; only the text shows their order.
 fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
     #[derive(Deserialize)]
     struct Object<'a> {
@@ -149,7 +149,7 @@ fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
         fields_v1: Option<&'a RawValue>,
     }
     let object: Object<'_> = request.read("live")?;
-    // What is no metadata or no entry has no spelling; what it means to the server is the core's to say.
+    // Invalid metadata or entries have no spelling; the core decides what they mean.
     let metadata =
         object.metadata.and_then(|metadata| serde_json::from_str::<Metadata<'_>>(metadata.get()).ok());
     let entries = metadata.and_then(|metadata| metadata.managed_fields).unwrap_or_default();
@@ -180,7 +180,7 @@ fn with_certainty(response: ResponseLine, certainty: Certainty) -> ResponseLine 
     }
 }
 
-/// Writes the live object as it came, in the version that it is asked for in.
+/// Writes the live object as it came, in the requested version.
 fn write_live(out: &mut String, api_version: &str, request: &Request<'_>) -> Result<(), Refusal> {
     let Members(live) = request.read("live")?;
     out.push('{');

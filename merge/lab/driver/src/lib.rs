@@ -1,11 +1,10 @@
-//! The merge driver protocol: one JSON object a line for a request to the merge core, one a line for its response.
+//! The merge driver protocol: a JSON object on a line is a request to the merge core, and another one its response.
 //!
-//! Any implementation of the merge core can speak it, so that two can be asked the same and compared; the Go libraries
-//! behind server-side apply do, as this project's oracle. Three levels: typed values, the updater, and what an API server
-//! does to one write.
+//! Any implementation of the merge core can speak it, so that two can be compared; the Go libraries behind server-side
+//! apply do, as this project's oracle. There are three levels: typed values, the updater, and one write of an API server.
 //!
-//! [`Session`] is the merge core's side of it. [`compare()`] says when two responses to one request are the same, and
-//! [`corpus`] reads requests that are recorded with the responses of the Go libraries. How to merge is [`baton_merge`]'s.
+//! [`Session`] is the merge core's side of it. [`compare()`] compares two responses to one request, and [`corpus`] reads
+//! requests that are recorded with the responses of the Go libraries. Merging itself is in [`baton_merge`].
 //!
 //! ```
 //! let mut session = baton_merge_driver::Session::new();
@@ -30,7 +29,7 @@ use baton_merge::Arena;
 use crate::{refusal::Refusal, request::Request, sources::Sources};
 pub use compare::compare;
 
-/// A conversation: keeps what was compiled from schemas, by their content.
+/// A session, which caches compiled schemas by their content.
 #[derive(Default)]
 pub struct Session {
     sources: Sources,
@@ -39,18 +38,17 @@ pub struct Session {
 }
 
 impl Session {
-    /// A conversation that has not begun.
+    /// A new session.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that also checks the laws of every apply. Where the merge core breaks one, [`respond`](Self::respond)
-    /// panics.
+    /// A session that also checks the laws of every apply. If the merge core breaks one, [`respond`](Self::respond) panics.
     pub fn checked() -> Self {
         Self { checks: true, ..Self::default() }
     }
 
-    /// Responds to any line with a line.
+    /// The response to a line.
     pub fn respond(&mut self, line: &str) -> String {
         let Self { sources, arena, checks } = self;
         arena.reset();

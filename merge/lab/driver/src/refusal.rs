@@ -1,4 +1,4 @@
-//! Why a request is refused.
+//! Errors of requests.
 
 use std::fmt::Display;
 
@@ -6,23 +6,23 @@ use serde::Serialize;
 
 use crate::response::ResponseLine;
 
-/// A request whose response is an error.
+/// An error response.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Refusal {
     reason: Reason,
     message: String,
 }
 
-/// What two implementations have to agree on.
+/// The reason, on which two implementations must agree.
 #[derive(Clone, Copy, Debug, Serialize)]
 enum Reason {
-    /// The request makes no sense.
+    /// The request is invalid.
     BadRequest,
     /// A schema refuses a value.
     Invalid,
-    /// A type, a kind or a file isn't there.
+    /// A type, a kind or a file doesn't exist.
     NotFound,
-    /// It failed otherwise.
+    /// Other failures.
     Internal,
 }
 

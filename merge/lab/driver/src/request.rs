@@ -1,4 +1,4 @@
-//! The line that asks.
+//! Requests.
 
 use baton_merge::{Arena, Release, fieldpath::FieldSet, value::Value};
 use serde::{Deserialize, Deserializer};
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::refusal::Refusal;
 
-/// A request with its members as they are written. Absent is not null.
+/// A request with its members as they are written. Absent isn't null.
 #[derive(Default)]
 pub(crate) struct Request<'a> {
     members: Vec<(String, &'a RawValue)>,
@@ -25,7 +25,7 @@ impl<'a> Request<'a> {
             .map_err(|error| Refusal::bad_request(format!("the line is no JSON object: {error}")))
     }
 
-    /// What is asked, where only members that belong to it are there.
+    /// The verb, if the request has only members that belong to it.
     pub(crate) fn question(&self) -> Result<String, Refusal> {
         let question = self.text("do")?;
         let own: &[&[&str]] = match (&*question, self.has("gvk")) {
@@ -73,12 +73,12 @@ impl<'a> Request<'a> {
             .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
     }
 
-    /// A text; null counts as empty, as to Go's decoder.
+    /// A string; null counts as empty, as in Go.
     pub(crate) fn text(&self, member: &str) -> Result<String, Refusal> {
         self.read::<Option<String>>(member).map(Option::unwrap_or_default)
     }
 
-    /// A flag that is false where it is absent or null.
+    /// A bool; false if absent or null.
     pub(crate) fn flag(&self, member: &str) -> Result<bool, Refusal> {
         if !self.has(member) {
             return Ok(false);
@@ -86,7 +86,7 @@ impl<'a> Request<'a> {
         self.read::<Option<bool>>(member).map(Option::unwrap_or_default)
     }
 
-    /// A member that is any JSON.
+    /// A member of any JSON.
     pub(crate) fn value(&self, arena: &'a Arena, member: &str) -> Result<Value<'a>, Refusal> {
         Value::from_text(arena, self.required(member)?)
             .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
@@ -98,7 +98,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Reads a field set, which is an object.
+/// Reads a field set.
 pub(crate) fn field_set<'a>(
     release: Release,
     arena: &'a Arena,

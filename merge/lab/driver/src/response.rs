@@ -1,4 +1,4 @@
-//! The line of a response.
+//! Responses.
 
 use baton_merge::fieldpath::FieldSet;
 use serde::Serialize;
@@ -13,7 +13,7 @@ impl ResponseLine {
         Self("{".to_owned())
     }
 
-    /// Begins a member; its value is to be pushed onto what is returned.
+    /// Begins a member; the caller appends its value to the returned text.
     pub(crate) fn member(&mut self, name: &str) -> &mut String {
         if self.0.len() > 1 {
             self.0.push(',');
@@ -30,7 +30,7 @@ impl ResponseLine {
         self
     }
 
-    /// Writes a field set, if it can be.
+    /// Writes a field set, if it is writable.
     pub(crate) fn with_set(mut self, name: &str, set: FieldSet<'_>) -> Result<Self, Refusal> {
         set.write_fields_v1(writable(set).map(|()| self.member(name))?);
         Ok(self)
@@ -42,7 +42,7 @@ impl ResponseLine {
     }
 }
 
-/// Whether a field set can be written.
+/// Refuses a field set that can't be written.
 pub(crate) fn writable(set: FieldSet<'_>) -> Result<(), Refusal> {
     if set.is_writable() { Ok(()) } else { Err(Refusal::internal("the set has an element without a name")) }
 }
@@ -51,7 +51,7 @@ pub(crate) fn writable(set: FieldSet<'_>) -> Result<(), Refusal> {
 pub(crate) fn push_json<T: Serialize + ?Sized>(out: &mut String, value: &T) {
     match serde_json::to_string(value) {
         Ok(text) => out.push_str(&text),
-        // Values, field sets and strings always can be written.
+        // Values, field sets and strings can always be written.
         Err(_) => out.push_str("null"),
     }
 }

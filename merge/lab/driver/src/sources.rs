@@ -1,4 +1,4 @@
-//! Where types come from: schemas, OpenAPI documents and custom resources, in the request or in files, kept by content.
+//! The sources of types: schemas, OpenAPI documents and CRDs, in the request or in files, cached by content.
 
 use std::{collections::HashMap, fs, io, path::Path, sync::Arc, time::SystemTime};
 
@@ -12,11 +12,10 @@ use serde_json::Value;
 
 use crate::{refusal::Refusal, request::Request};
 
-/// How many compiled schemas are kept: more than a test run has files, few enough that a new one in each request
-/// doesn't fill the memory.
+/// The most compiled schemas in the cache: more than a test run has files, few enough for a new one in each request.
 const KEPT: usize = 256;
 
-/// What was read and compiled.
+/// The cache of compiled sources.
 #[derive(Default)]
 pub(crate) struct Sources {
     compiled: HashMap<(Kind, Arc<str>), Result<Arc<Source>, Refusal>>,
@@ -36,11 +35,11 @@ pub(crate) enum Kind {
     Crd,
 }
 
-/// What a document is compiled to.
+/// A compiled document.
 enum Source {
     /// A schema alone.
     Schema(Schema),
-    /// The kinds of an OpenAPI document or of a custom resource, with their schema.
+    /// The kinds of an OpenAPI document or a CRD, with their schema.
     Resources(Resources),
 }
 
@@ -72,7 +71,7 @@ impl Kind {
 }
 
 impl Sources {
-    /// The type that a request of level 1 or 2 names.
+    /// The type in a request of level 1 or 2.
     pub(crate) fn type_of<'a>(&'a mut self, request: &Request<'_>) -> Result<(&'a Schema, TypeId), Refusal> {
         let mut named = Kind::ALL.into_iter().filter(|kind| request.has(kind.member()));
         let Some(kind) = named.next() else {
@@ -98,7 +97,7 @@ impl Sources {
         Ok((schema, id))
     }
 
-    /// The kinds that a request of level 3 names.
+    /// The kinds in a request of level 3.
     pub(crate) fn resources(&mut self, request: &Request<'_>) -> Result<&Resources, Refusal> {
         let kind = match (request.has("openapi"), request.has("crd")) {
             (true, true) => return Err(Refusal::bad_request("openapi: there is crd already")),
@@ -112,7 +111,7 @@ impl Sources {
         }
     }
 
-    /// What a member of the request is compiled to.
+    /// The compiled source in a member of the request.
     fn get(&mut self, request: &Request<'_>, kind: Kind) -> Result<&Source, Refusal> {
         let text = self.text(request, kind)?;
         if self.compiled.len() >= KEPT {
@@ -125,7 +124,7 @@ impl Sources {
         compiled.as_deref().map_err(Refusal::clone)
     }
 
-    /// The text of a member that is either `{"file": PATH}` or the thing itself.
+    /// The text of a member, which is either `{"file": PATH}` or the source itself.
     fn text(&mut self, request: &Request<'_>, kind: Kind) -> Result<Arc<str>, Refusal> {
         let member = kind.member();
         let raw = request.raw(member).unwrap_or("null");
@@ -181,7 +180,7 @@ fn compile(kind: Kind, text: &str) -> Result<Source, Refusal> {
     }
 }
 
-/// Reads JSON, or YAML where it is none.
+/// Parses JSON or, if it is none, YAML.
 fn parse(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value) => Ok(value),

@@ -1,8 +1,8 @@
-//! Escapes of half a character, which JSON's grammar allows and no string can hold.
+//! Escapes of lone surrogates, which JSON's grammar allows and no string can hold.
 
 use std::borrow::Cow;
 
-/// The line with each escape of a lone surrogate replaced by the one of the replacement character, as Go reads it.
+/// The line with escapes of lone surrogates replaced by the replacement character, as Go reads it.
 pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
     if !line.contains("\\u") {
         return Cow::Borrowed(line);
@@ -20,7 +20,7 @@ pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
                 continue;
             }
             (Some(_), _) => 6,
-            // Another escape, or something broken, which the parser will report.
+            // Another escape, or an invalid one, which the parser reports.
             (None, _) => 1 + tail[1..].chars().next().map_or(0, char::len_utf8),
         };
         out.push_str(&tail[..length]);
@@ -30,7 +30,7 @@ pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The UTF-16 unit of an escape that the text begins with.
+/// The UTF-16 unit of the escape at the start of the text.
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()

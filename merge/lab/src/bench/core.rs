@@ -20,16 +20,15 @@ use super::{Row, objects::Subject};
 /// Runs work and measures it.
 pub type Meter<'m> = dyn FnMut(&mut dyn FnMut()) + 'm;
 
-/// Runs work and counts how often, and for how many bytes, it asks for memory. Given by the program, since counting is
-/// up to its allocator.
+/// Runs work and counts its allocations and their bytes. The program supplies it, since counting is up to its allocator.
 pub type CountAllocations = fn(&mut dyn FnMut()) -> (u64, u64);
 
-/// How many results are let into an arena before it is reset, where resetting it costs the input as well.
+/// The most results in an arena before it is reset, for rows whose reset drops the input as well.
 const RESULTS: usize = 8;
-/// How long a batch is to take between two reads of the clock: long against a read, short against a run.
+/// The target duration of a batch between two reads of the clock: long against a read, short against a run.
 const BATCH: Duration = Duration::from_millis(1);
 
-/// An object made ready for all rows.
+/// An object, prepared for all rows.
 pub struct Core<'s> {
     subject: &'s Subject,
     resources: &'s Resources,
@@ -37,15 +36,15 @@ pub struct Core<'s> {
     now: Timestamp,
     /// The live object as JSON text.
     text: String,
-    /// The field sets of its managers as text, and read.
+    /// The field sets of its managers, as text and parsed.
     texts: Vec<String>,
     sets: Vec<FieldSet<'s>>,
-    /// The fields of all of the live object, and of the intent.
+    /// The fields of the whole live object, and of the intent.
     whole: FieldSet<'s>,
     owned: FieldSet<'s>,
 }
 
-/// What is used again from op to op.
+/// Memory that is reused from op to op.
 #[derive(Default)]
 struct Memory {
     arena: Arena,
@@ -53,21 +52,21 @@ struct Memory {
     out: String,
 }
 
-/// What an op led to.
+/// The result of an op.
 enum Outcome<'a> {
     Stored(Stored<'a>),
     Comparison(ValueComparison<'a>),
     Set(FieldSet<'a>),
-    /// Field sets, which went to the black box as they came.
+    /// Field sets, which went to the black box.
     Sets,
     /// Text, which went to the output.
     Text,
-    /// Whether nothing changes.
+    /// Whether the apply is a no-op.
     Noop(bool),
 }
 
 impl<'s> Core<'s> {
-    /// Makes an object ready, in an arena that isn't used for anything else.
+    /// Prepares an object, in an arena that isn't used for anything else.
     pub fn new(subject: &'s Subject, resources: &'s Resources, arena: &'s Arena) -> Result<Self> {
         let resource = resources
             .get(&subject.gvk)
@@ -94,14 +93,14 @@ impl<'s> Core<'s> {
         Ok(core)
     }
 
-    /// How large the live object is, for people.
+    /// The size of the live object, for people.
     pub fn describe(&self) -> String {
         let managers: Vec<_> = self.sets.iter().map(|set| set.len().to_string()).collect();
         let (bytes, paths) = (self.text.len(), self.whole.len());
         format!("{bytes} bytes of JSON, {paths} paths, of which its managers own {}", managers.join(" + "))
     }
 
-    /// What a row makes of the object: the object after a write, or field sets.
+    /// The result of a row for the object: the object after a write, or field sets.
     pub fn check(&self, row: Row) -> Result<Json> {
         let arena = Arena::new();
         let mut out = String::new();
@@ -118,7 +117,7 @@ impl<'s> Core<'s> {
                 json!(texts.map_err(|error| self.refused(row, error))?)
             }
             Outcome::Text => json!([out]),
-            // What doesn't change stays as it is; and who says so of everything says nothing.
+            // A no-op keeps the object; a check that calls everything a no-op is wrong.
             Outcome::Noop(true) if !self.is_noop(row, &arena, &self.subject.next)? => {
                 self.subject.live.clone()
             }
@@ -128,13 +127,13 @@ impl<'s> Core<'s> {
         })
     }
 
-    /// Repeats a row for about so long, and returns the nanoseconds that an op took.
+    /// Repeats a row for about this long, and returns the nanoseconds of an op.
     pub fn time(&self, row: Row, duration: Duration) -> Result<f64> {
         let mut memory = Memory::default();
         time(duration, |ops, meter| self.repeat(row, &mut memory, ops, meter))
     }
 
-    /// How often a row asks for memory, and for how many bytes, once its arena has grown.
+    /// The allocations of a row and their bytes, once its arena has grown.
     pub fn count(&self, row: Row, count: CountAllocations) -> Result<(u64, u64)> {
         let mut memory = Memory::default();
         self.repeat(row, &mut memory, 2 * RESULTS, &mut |work| work())?;
@@ -143,7 +142,7 @@ impl<'s> Core<'s> {
         Ok(counted)
     }
 
-    /// The nanoseconds that it takes to parse the live object's JSON into a tree. Freeing the tree doesn't count.
+    /// The nanoseconds for parsing the live object's JSON into a tree, without freeing it.
     pub fn time_parsing(&self, duration: Duration) -> Result<f64> {
         let mut parsed = Vec::new();
         time(duration, |ops, meter| {
@@ -158,7 +157,7 @@ impl<'s> Core<'s> {
         })
     }
 
-    /// Does a row so many times. Only what the meter runs is the row's.
+    /// Runs a row `ops` times. Only work inside the meter counts.
     fn repeat(&self, row: Row, memory: &mut Memory, ops: usize, meter: &mut Meter<'_>) -> Result<()> {
         let Memory { arena, out } = memory;
         let mut failed = None;
@@ -185,7 +184,7 @@ impl<'s> Core<'s> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Does a row once. `out` is for text.
+    /// Runs a row once. `out` is for text.
     fn op<'a>(&'a self, row: Row, arena: &'a Arena, out: &mut String) -> Result<Outcome<'a>> {
         let subject = self.subject;
         Ok(match row {
@@ -217,7 +216,7 @@ impl<'s> Core<'s> {
         })
     }
 
-    /// Does a row that begins with the live object and the one after the update, both typed.
+    /// Runs a row on the live object and the one after the update, both typed.
     fn typed_op<'a>(&self, row: Row, [live, updated]: &[Typed<'a>; 2]) -> Result<Outcome<'a>> {
         match row {
             Row::Compare => live.compare(updated).map(Outcome::Comparison),
@@ -240,7 +239,7 @@ impl<'s> Core<'s> {
         self.written(row, stored, out)
     }
 
-    /// Ends a write as a server has to: with the text of the field sets.
+    /// Ends a write as a server does: with the text of the field sets.
     fn written<'a>(
         &self,
         row: Row,
@@ -291,10 +290,10 @@ impl<'s> Core<'s> {
     }
 }
 
-/// The release whose libraries the Go side is made of.
+/// The release of the Go libraries.
 const RELEASE: Release = Release::new(36, 3);
 
-/// The nanoseconds that an op took, repeated for about so long after it warmed up.
+/// The nanoseconds of an op, repeated for about this long after a warm-up.
 fn time(duration: Duration, mut repeat: impl FnMut(usize, &mut Meter<'_>) -> Result<()>) -> Result<f64> {
     let mut run = |ops| {
         let mut elapsed = Duration::ZERO;
@@ -318,8 +317,7 @@ fn time(duration: Duration, mut repeat: impl FnMut(usize, &mut Meter<'_>) -> Res
     Ok(elapsed.as_secs_f64() * 1e9 / ops as f64)
 }
 
-/// How long this thread has been on a processor. What else a machine does takes time from both sides, yet not from
-/// this clock.
+/// The CPU time of this thread. Other work of the machine costs both sides time, but not on this clock.
 fn processor_time() -> Duration {
     // A time that isn't negative fits.
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The rows in Go, done and measured by the oracle in its own process.
+//! The rows in Go, run and measured by the oracle in its own process.
 
 use std::{path::Path, time::Duration};
 
@@ -8,20 +8,19 @@ use serde_json::{Value as Json, json};
 use super::{Row, objects::Subject, run::Sample};
 use crate::peer::{self, Peer};
 
-/// The oracle as `oracle bench`; see `bench.go` for what it is asked.
+/// The oracle as `oracle bench`; `bench.go` has its protocol.
 pub struct Go(Peer);
 
 impl Go {
-    /// Starts it, with one thread for Go code and its garbage collector together: what is measured is the work that an
-    /// op makes, and a collector with processors to itself makes more. Its memory has the limits of a server's, whatever
-    /// is set elsewhere.
+    /// Starts it, with one thread for Go code and its garbage collector together: the work of an op counts, and a collector
+    /// with processors to itself makes more. Its memory has the limits of a server's, whatever the environment sets.
     pub fn start(oracle: &Path) -> Result<Self> {
         let oracle = oracle.display().to_string();
         let command = ["env", "-u", "GOGC", "-u", "GOMEMLIMIT", "GOMAXPROCS=1", &oracle, "bench"];
         Ok(Self(peer::process(&command.map(str::to_owned))?))
     }
 
-    /// Hands an object over.
+    /// Sends an object.
     pub fn load(&mut self, subject: &Subject) -> Result<()> {
         let (member, path) = subject.types.source();
         let gvk = &subject.gvk;
@@ -39,13 +38,13 @@ impl Go {
         Ok(())
     }
 
-    /// What a row makes of an object.
+    /// The result of a row for an object.
     pub fn check(&mut self, subject: &Subject, row: Row) -> Result<Json> {
         let mut answer = self.ask(&json!({"check": {"object": subject.name, "row": row.name()}}))?;
         Ok(answer["result"].take())
     }
 
-    /// Repeats a row for about so long.
+    /// Repeats a row for about this long.
     pub fn sample(&mut self, subject: &Subject, row: Row, duration: Duration) -> Result<Sample> {
         let run = json!({"object": subject.name, "row": row.name(), "millis": duration.as_millis()});
         let answer = self.ask(&json!({"run": run}))?;

@@ -1,10 +1,10 @@
-//! Measures the merge core beside the Go libraries that a kube-apiserver is made of, over the same objects, in turns.
+//! Measures the merge core and the Go libraries of a kube-apiserver over the same objects, in turns.
 //!
 //! [`objects`] makes the objects, [`row`] names what is measured, [`core`] does it in Rust and [`go`] has it done by the
 //! oracle in Go, [`run`](mod@run) takes turns and shows what came out. A row is measured only after both sides have made the same
 //! of the same object. Nothing here judges: no test hangs on a time.
 //!
-//! What counts is the same on both sides, as far as the libraries allow:
+//! The same counts on both sides, as far as the libraries allow:
 //!
 //! - Schemas are compiled before, as in a server or operator that runs.
 //! - Objects are JSON trees in memory, as a watch cache holds them: `serde_json::Value` here, `map[string]any` there.

@@ -19,9 +19,9 @@ use serde_json::{Map, Value, json};
 /// An object and what is written to it.
 #[derive(Debug)]
 pub struct Subject {
-    /// What it is called in the table and on the command line.
+    /// The name in the table and on the command line.
     pub name: String,
-    /// What its kind is read from.
+    /// The source of its kind.
     pub types: Types,
     /// Its kind.
     pub gvk: GroupVersionKind,
@@ -29,21 +29,21 @@ pub struct Subject {
     pub live: Value,
     /// The same without.
     pub bare_live: Value,
-    /// Who applies.
+    /// The applier.
     pub applier: String,
-    /// What it applied to the live object last.
+    /// The intent that it applied last.
     pub intent: Value,
-    /// What it applies next, with a field changed.
+    /// The next intent, with one field changed.
     pub next: Value,
-    /// Who updates.
+    /// The updater.
     pub updater: String,
-    /// The object that it puts in place of the live one, with its `managedFields`.
+    /// The object of the update, with its `managedFields`.
     pub updated: Value,
     /// The same without.
     pub bare_updated: Value,
 }
 
-/// What a kind is read from: a file, relative to the workspace.
+/// The source of a kind: a file, relative to the workspace.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Types {
@@ -54,7 +54,7 @@ pub enum Types {
 }
 
 impl Types {
-    /// Which kind of source it is, as the driver protocol names it, and where.
+    /// The type of the source in the driver protocol, and its path.
     pub fn source(&self) -> (&'static str, PathBuf) {
         match self {
             Self::OpenApi(path) => ("openapi", workspace().join(path)),
@@ -81,7 +81,7 @@ pub fn all() -> Result<Vec<Subject>> {
     stories.into_iter().map(Story::played).collect()
 }
 
-/// How an object came to be what it is; see `objects.yaml`.
+/// The history of an object; see `objects.yaml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Story {
@@ -114,7 +114,7 @@ enum Other {
 }
 
 impl Story {
-    /// Plays it on the merge core.
+    /// Runs it on the merge core.
     fn played(self) -> Result<Subject> {
         let gvk = GroupVersionKind::of(&self.intent).unwrap_or_default();
         let (source, path) = self.types.source();
@@ -159,7 +159,7 @@ impl Story {
     }
 }
 
-/// Sets what a server sets when it creates an object.
+/// Sets the metadata that a server sets in a new object.
 fn identify(object: &mut Value) {
     let metadata = &mut object["metadata"];
     metadata["uid"] = json!("7c9e6679-7425-40de-944b-e07fc1f90ae7");
@@ -179,7 +179,7 @@ fn bare(object: &Value) -> Value {
 /// 2026-01-05, a Monday morning.
 const BEGIN: Timestamp = Timestamp::constant(1_767_600_000, 0);
 
-/// What is put where.
+/// Values by their paths.
 #[derive(Default, Deserialize)]
 struct Change(Map<String, Value>);
 
@@ -209,7 +209,7 @@ fn put(object: &mut Value, place: &str, value: &Value) {
     }
 }
 
-/// A value with what its `$file` and `$times` stand for.
+/// A value with `$file` and `$times` expanded.
 fn expanded(value: &Value) -> Result<Value> {
     let times = |what: &Value| -> Result<Vec<Value>> {
         let each = expanded(what)?.to_string();

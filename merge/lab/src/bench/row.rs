@@ -1,4 +1,4 @@
-//! What is measured.
+//! The measured operations.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub enum Row {
     Create,
     /// An apply that changes a field of the live object.
     Apply,
-    /// An apply of what the manager holds already: nothing changes.
+    /// An apply of the manager's last intent: nothing changes.
     ApplyAgain,
     /// An update by another manager that changes a few fields.
     Update,
@@ -25,8 +25,8 @@ pub enum Row {
     Union,
     /// The field set of the whole object without that of the intent.
     Difference,
-    /// Finding out that an apply of what the manager holds already changes nothing. The core has a check for that; in Go
-    /// it is the apply again, the same as [`ApplyAgain`](Self::ApplyAgain).
+    /// Detecting that an apply is a no-op. The core has a check for that; in Go it is the apply again, the same as
+    /// [`ApplyAgain`](Self::ApplyAgain).
     PredictNoop,
 }
 
@@ -46,7 +46,7 @@ impl Row {
         Self::PredictNoop,
     ];
 
-    /// Its name, the same in the table and in what the Go side is asked.
+    /// The name of the row in the table and in the protocol.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",

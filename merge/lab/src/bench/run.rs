@@ -1,5 +1,5 @@
-//! One row of one object after the other: first whether both sides make the same of it, then who takes how long, in
-//! turns, so that other work of the machine affects both.
+//! Runs one row of one object after the other: first compares the results of both sides, then measures them in turns, so
+//! that other work of the machine affects both.
 
 use std::{fmt, time::Duration};
 
@@ -15,23 +15,23 @@ use super::{
     objects::Subject,
 };
 
-/// How long to measure.
+/// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// How many samples each side has.
+    /// The samples of each side.
     pub samples: usize,
-    /// How long each takes, about.
+    /// The duration of a sample, about.
     pub duration: Duration,
 }
 
-/// What one op took, on average over one run.
+/// The averages of an op.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Sample {
     /// Time.
     pub nanoseconds: f64,
-    /// How often memory was asked for.
+    /// The allocations.
     pub allocations: f64,
-    /// How much memory was asked for.
+    /// The allocated bytes.
     pub bytes: f64,
 }
 
@@ -45,13 +45,12 @@ pub struct Figures {
     pub core: Sample,
     /// The Go libraries.
     pub go: Sample,
-    /// For [`Row::PredictNoop`], which has to be cheaper than that: the nanoseconds that it takes to parse the live
-    /// object's JSON.
+    /// For [`Row::PredictNoop`], which has to be cheaper than this: the nanoseconds for parsing the live object's JSON.
     pub parsing: Option<f64>,
 }
 
 impl Figures {
-    /// How many times as long Go takes.
+    /// Go's time divided by the core's.
     pub fn ratio(&self) -> f64 {
         self.go.nanoseconds / self.core.nanoseconds
     }
@@ -125,7 +124,7 @@ fn timeless(mut result: Json) -> Json {
     result
 }
 
-/// The median; of an even number of figures the mean of the two in the middle, of none zero.
+/// The median; zero for no figures.
 fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     let mut figures: Vec<_> = figures.into_iter().collect();
     figures.sort_by(f64::total_cmp);

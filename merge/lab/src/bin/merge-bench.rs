@@ -2,7 +2,7 @@
 //! in turns, in one run. The last line on standard output is `median ratio X, lowest Y`, where a ratio is how many times
 //! as long Go takes.
 //!
-//! What counts on which side is described in `baton_merge_lab::bench`.
+//! `baton_merge_lab::bench` describes what counts on which side.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use clap::Parser;
 /// Measure the merge core beside the libraries that a kube-apiserver is made of.
 #[derive(Parser)]
 struct Cli {
-    /// How many samples each side has of each row.
+    /// Samples of each row and side.
     #[arg(long, default_value_t = 7)]
     samples: usize,
-    /// How many milliseconds a sample takes, about.
+    /// Milliseconds of a sample, about.
     #[arg(long, default_value_t = 100)]
     millis: u64,
 }
@@ -76,7 +76,7 @@ fn count(work: &mut dyn FnMut()) -> (u64, u64) {
     (info.count_total, info.bytes_total)
 }
 
-/// What a no-op check has to be cheaper than.
+/// The cost of parsing, which a no-op check has to beat.
 fn show_parsing(all: &[Figures]) {
     println!("{:<38}{:>10}{:>15}{:>8}", "parse the object's JSON", "parse", "predict no-op", "ratio");
     for (figures, parsing) in all.iter().filter_map(|figures| Some((figures, figures.parsing?))) {

@@ -21,10 +21,10 @@ use clap::Parser;
 /// Compare the merge core with the libraries that a kube-apiserver is made of, over generated cases.
 #[derive(Parser)]
 struct Cli {
-    /// How many requests to ask.
+    /// Number of requests.
     #[arg(long, default_value_t = 100_000)]
     cases: u64,
-    /// What all choices follow from: the same seed asks the same.
+    /// Seed of all choices: the same seed asks the same.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The release of Kubernetes whose libraries are asked, and whose rules the core follows.
@@ -71,7 +71,7 @@ fn main() -> Result<ExitCode> {
     let options = Options {
         cases: cli.cases,
         seed: cli.seed,
-        // The libraries of two releases don't respond for the same one.
+        // Libraries of two releases are compared with their own defaults.
         profile: cli.against.is_none().then(|| cli.release.clone()),
     };
     let report = run(&options, sides)?;
@@ -82,7 +82,7 @@ fn main() -> Result<ExitCode> {
     Ok(if report.matched() == report.answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Asks every case of the corpus, and shows all that differ.
+/// Asks both sides every case of the corpus, and shows all that differ.
 fn replay(sides: Sides<'_>, release: &str) -> Result<ExitCode> {
     let (mut left, mut right) = ((sides.left)()?, (sides.right)()?);
     let (asked, differences) = corpus::replay(&corpus::read()?, release, &mut left, &mut right)?;
@@ -93,10 +93,10 @@ fn replay(sides: Sides<'_>, release: &str) -> Result<ExitCode> {
     Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How many differences are made small and shown.
+/// The most differences that are shrunk and shown.
 const SHOWN: usize = 5;
 
-/// Makes the first failures small, and shows them.
+/// Shrinks the first failures and shows them.
 fn explain(report: &Report, cli: &Cli, sides: Sides<'_>) -> Result<()> {
     if report.failures.is_empty() {
         return Ok(());

@@ -11,16 +11,16 @@ use baton_merge_lab::transcripts::{
 use baton_testbed::workspace;
 use clap::Parser;
 
-/// How many wrong predictions are shown.
+/// The most wrong predictions that are shown.
 const SHOWN: usize = 5;
 
 /// Compare what the merge core predicts with what a real API server does.
 #[derive(Parser)]
 struct Cli {
-    /// How many writes to send, about.
+    /// Number of writes, about.
     #[arg(long, default_value_t = 2000)]
     writes: usize,
-    /// What all choices follow from: the same seed writes the same.
+    /// Seed of all choices: the same seed writes the same.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Keep the steps in this file of the recorded transcripts.

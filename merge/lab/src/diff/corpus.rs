@@ -1,4 +1,4 @@
-//! The recorded corpus beside the libraries themselves: asked of both sides again, recorded anew, and added to.
+//! The recorded corpus: replayed on both sides, recorded again, and extended.
 
 use std::{
     fs::OpenOptions,
@@ -26,13 +26,13 @@ pub fn read() -> Result<Vec<Case>> {
     corpus::read(&folder()).context("can't read the corpus")
 }
 
-/// The cases that are asked of a release, with their requests.
+/// The cases for a release, with their requests.
 fn asked<'a>(cases: impl IntoIterator<Item = &'a Case>, release: &str) -> (Vec<&'a Case>, Vec<String>) {
     cases.into_iter().filter_map(|case| Some((case, case.request(release)?))).unzip()
 }
 
-/// Asks both sides every case of a release, and returns how many there are. Describes those to which they respond in two ways,
-/// and those whose recorded response is no longer that of the right side.
+/// Asks both sides every case of a release. Returns the count, with a description of cases that differ, and of those whose
+/// recorded response is outdated.
 pub fn replay(
     cases: &[Case],
     release: &str,
@@ -57,7 +57,7 @@ pub fn replay(
     Ok((cases.len(), differences))
 }
 
-/// Records what the libraries of every release respond to every case, and returns where.
+/// Records the responses of every release's libraries, and returns the folder.
 pub fn record(oracle: impl Fn(&str) -> Result<Peer>) -> Result<PathBuf> {
     let mut cases = read()?;
     for release in [RECORDED].into_iter().chain(RELEASES.into_iter().filter(|other| *other != RECORDED)) {
@@ -73,7 +73,7 @@ pub fn record(oracle: impl Fn(&str) -> Result<Peer>) -> Result<PathBuf> {
     Ok(folder())
 }
 
-/// Keeps a case that was found, and returns the file. Its responses are to be recorded.
+/// Adds a case, and returns the file. Its responses are still to be recorded.
 pub fn save(folder: &Path, name: &str, small: &Difference) -> Result<PathBuf> {
     let path = folder.join("found.jsonl");
     let mut request = small.request.clone();

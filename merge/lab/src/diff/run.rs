@@ -1,4 +1,4 @@
-//! Asks two sides what the generators make, in batches, and keeps what differs. It judges nothing itself.
+//! Asks two sides the generated requests in batches, and keeps the differences.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -19,19 +19,19 @@ use crate::{
     traits::{kind, traits},
 };
 
-/// How many requests a scenario has.
+/// The requests of a scenario.
 const STEPS: u64 = 16;
-/// How many scenarios are asked about at a time: a batch has one request of each.
+/// The scenarios at a time: a batch has one request of each.
 const LANES: u64 = 256;
-/// How many cases that differ are kept by a job, each of another scenario: the later ones often follow from the first.
+/// The most differences that a job keeps, each of another scenario: later ones often follow from the first.
 const KEPT: usize = 25;
 
-/// What to ask.
+/// The requests of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many requests.
+    /// The number of requests.
     pub cases: u64,
-    /// What all choices follow from.
+    /// The seed of all choices.
     pub seed: u64,
     /// The release that the requests name; without one each peer uses its default.
     pub profile: Option<String>,
@@ -40,21 +40,21 @@ pub struct Options {
 /// Starts a peer.
 pub type Start<'a> = &'a (dyn Fn() -> Result<Peer> + Sync);
 
-/// The two that are compared. The response of the right one leads to the next request, so it should be the oracle.
+/// The compared sides. The right one's response leads to the next request, so it should be the oracle.
 #[derive(Clone, Copy)]
 pub struct Sides<'a> {
-    /// The one that is tested.
+    /// The tested side.
     pub left: Start<'a>,
-    /// The one that is believed.
+    /// The trusted side.
     pub right: Start<'a>,
 }
 
-/// What came out.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Report {
     /// All counts.
     pub tally: Tally,
-    /// The first cases that differ, each with the number of its scenario.
+    /// The first differences, each with the number of its scenario.
     pub failures: Vec<(u64, Difference)>,
 }
 
@@ -75,17 +75,17 @@ impl Report {
         self.tally.add(outcome, traits.chain([kind.clone()]));
     }
 
-    /// Requests with the same response, refusals included.
+    /// Requests with equal responses, errors included.
     pub fn matched(&self) -> u64 {
         self.tally.count(&[0, 1])
     }
 
-    /// Those that a side abstained from.
+    /// Requests that a side abstained from.
     pub fn abstained(&self) -> u64 {
         self.tally.count(&[2])
     }
 
-    /// Those that both sides responded to.
+    /// Requests that both sides responded to.
     pub fn answered(&self) -> u64 {
         self.tally.count(&[0, 1, 3])
     }
@@ -109,7 +109,7 @@ pub fn run(options: &Options, sides: Sides<'_>) -> Result<Report> {
     Ok(all)
 }
 
-/// Takes one group of scenarios after the other until all are asked.
+/// Takes groups of scenarios until all are asked.
 fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64) -> Result<Report> {
     let scenarios = options.cases.div_ceil(STEPS);
     let (mut left_peer, mut right_peer) = ((sides.left)()?, (sides.right)()?);
@@ -154,20 +154,20 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64) -> Result<Report> 
     }
 }
 
-/// The time of a write that doesn't say one: two clocks never agree for long.
+/// The time of a write without one: two clocks never agree for long.
 const NOW: &str = "2026-01-02T03:04:05Z";
 
-/// How often the right side is asked again whether it has only one response.
+/// How often the right side is asked again for other responses.
 const ASKED_AGAIN: usize = 24;
 
-/// Whether the right side, asked again, gives the left one's response too. The libraries walk over managers of several
-/// versions in the random order of Go's maps, and what is pruned can depend on it.
+/// Whether the right side, asked again, gives the left one's response as well. The libraries walk over managers of several
+/// versions in the random order of Go's maps, and pruning can depend on it.
 fn is_another_choice(right: &mut Peer, request: &Json, left: &str) -> Result<bool> {
     let again = vec![request.to_string(); ASKED_AGAIN];
     Ok(right(&again)?.iter().any(|response| compare(left, response) == Verdict::Matched))
 }
 
-/// Names the release in a request, and the time where a server would read its clock.
+/// Adds the release, and the time of a write without one.
 fn complete(mut request: Json, profile: Option<&str>) -> Json {
     if request.get("gvk").is_some() && request.get("now").is_none() {
         request.set("now", NOW);

@@ -1,5 +1,5 @@
-//! Makes a request small on which two sides differ: parts are left out or made plainer as long as the sides still differ
-//! in the same way. It doesn't know what the parts mean.
+//! Shrinks a request on which two sides differ: drops or simplifies parts as long as the sides differ in the same way,
+//! without knowing their meaning.
 
 use anyhow::Result;
 use baton_testbed::Json;
@@ -7,9 +7,9 @@ use baton_testbed::Json;
 use super::compare::{Verdict, Way, compare};
 use crate::peer::Peer;
 
-/// How many requests may be asked to make one small.
+/// The most requests for one case.
 const TRIES: usize = 20_000;
-/// How many are asked at a time.
+/// The requests of a batch.
 const BATCH: usize = 64;
 
 /// A case in which the sides differ.
@@ -21,13 +21,13 @@ pub struct Difference {
     pub left: String,
     /// The right response to it.
     pub right: String,
-    /// In what they differ.
+    /// The place of the difference.
     pub at: String,
 }
 
-/// Makes `request` as small as possible; `None` if the sides don't differ on it alone.
+/// Shrinks a request; `None` if the sides don't differ on it alone.
 pub fn shrink(left: &mut Peer, right: &mut Peer, request: &Json) -> Result<Option<Difference>> {
-    // What was written already becomes parts again.
+    // Raw text is parsed again.
     let request = request.to_string().parse().unwrap_or_else(|_| request.clone());
     let mut asked = ask(left, right, &[request])?;
     let Some((mut small, way)) = asked.pop().flatten() else { return Ok(None) };
@@ -46,7 +46,7 @@ pub fn shrink(left: &mut Peer, right: &mut Peer, request: &Json) -> Result<Optio
     Ok(Some(small))
 }
 
-/// Those of `requests` on which the sides differ, each at its place.
+/// The requests on which the sides differ, each at its index.
 fn ask(left: &mut Peer, right: &mut Peer, requests: &[Json]) -> Result<Vec<Option<(Difference, Way)>>> {
     let lines: Vec<String> = requests.iter().map(Json::to_string).collect();
     let responses = left(&lines)?.into_iter().zip(right(&lines)?);
@@ -60,12 +60,12 @@ fn ask(left: &mut Peer, right: &mut Peer, requests: &[Json]) -> Result<Vec<Optio
     Ok(judged.collect())
 }
 
-/// Everything that is one step smaller, the largest steps first. Every step makes the text shorter, so that shrinking ends.
+/// All requests that are one step smaller, the largest steps first. Every step makes the text shorter, so that shrinking
+/// ends.
 fn candidates(request: &Json) -> Vec<Json> {
     let size = |json: &Json| json.to_string().len();
     let mut found = smaller(request);
-    // Without a time each side reads its own clock, and without a release at rules of its own: that alone makes a
-    // difference.
+    // Without a time each side reads its own clock, and without a release it has its own rules: both make a difference.
     let has_time = |request: &Json| request.get("now").is_some();
     found.retain(|candidate| {
         size(candidate) < size(request)
@@ -76,7 +76,7 @@ fn candidates(request: &Json) -> Vec<Json> {
     found
 }
 
-/// What could stand in place of a value.
+/// Replacements of a value.
 fn smaller(value: &Json) -> Vec<Json> {
     match value {
         Json::Object(members) => {
@@ -93,7 +93,7 @@ fn smaller(value: &Json) -> Vec<Json> {
     }
 }
 
-/// One of the parts instead of all; half of them; all but one; all with one of them smaller.
+/// One of the parts; half of them; all but one; all with one of them smaller.
 fn fewer<T: Clone>(
     parts: &[T],
     whole: fn(Vec<T>) -> Json,
@@ -119,7 +119,7 @@ fn fewer<T: Clone>(
 mod tests {
     use super::*;
 
-    /// Responds with `{"ok":true}`, or what `odd` makes of a request.
+    /// Responds with `{"ok":true}`, or the result of `odd`.
     fn fake(odd: impl Fn(&str) -> Option<&'static str> + Send + 'static) -> Peer {
         let respond = move |request: &String| odd(request).unwrap_or(r#"{"ok":true}"#).to_owned();
         Box::new(move |requests| Ok(requests.iter().map(&respond).collect()))
@@ -142,7 +142,7 @@ mod tests {
         let request: Json = r#"{"a":"x","b":"y"}"#.parse().unwrap();
         let mut left = fake(|request| {
             let (a, b) = (request.contains(r#""a""#), request.contains(r#""b""#));
-            // Without `b` it refuses, which is another matter.
+            // Without `b` it refuses, which is another difference.
             if a && b { Some(r#"{"ok":false}"#) } else { Some(r#"{"error":{"reason":"Internal"}}"#) }
         });
         let small = shrink(&mut left, &mut fake(|_| None), &request).unwrap().unwrap();

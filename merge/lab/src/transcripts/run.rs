@@ -1,4 +1,4 @@
-//! Sends sequences of writes to a server, and judges what the merge core predicts of each.
+//! Sends sequences of writes to a server, and judges the merge core's predictions.
 
 use std::{fmt, time::Duration};
 
@@ -15,36 +15,36 @@ use jiff::Timestamp;
 use super::Server;
 use crate::{tally::Tally, traits::traits};
 
-/// How many objects are written at the same time.
+/// The objects that are written at the same time.
 const JOBS: u64 = 8;
-/// How often a creation is tried.
+/// The most attempts of a creation.
 const CREATIONS: usize = 4;
-/// Longer than a second, so that the next time stamp is another one.
+/// More than a second, so that the next timestamp differs.
 const PAUSE: Duration = Duration::from_millis(1100);
-/// The OpenAPI documents that are kept, relative to the workspace.
+/// The folder of OpenAPI documents, relative to the workspace.
 const DOCUMENTS: &str = "merge/tests/data/openapi";
 
-/// What to write.
+/// The writes of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many writes to send, about: the last sequences are ended by it.
+    /// The writes to send, about: the last sequences are cut.
     pub writes: usize,
-    /// What all choices follow from.
+    /// The seed of all choices.
     pub seed: u64,
 }
 
-/// One write: what the merge core is asked about it, and what the server made of it.
+/// One write: the request to the merge core, and the server's response.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The sequence that it belongs to.
     sequence: String,
-    /// How it was written, and where to.
+    /// The type and the target of the write.
     write: String,
     asked: Asked,
 }
 
 impl Step {
-    /// The step as one line, with the workspace's own copy of the OpenAPI document in its request, in place of the server's.
+    /// The step as one line, with the workspace's own copy of the OpenAPI document in its request, instead of the server's.
     pub fn line(&self) -> String {
         let Asked { mut question, response } = self.asked.clone();
         let text = |name| question.at(&["gvk", name]).and_then(Json::as_str).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// A prediction that was wrong.
+/// A wrong prediction.
 #[derive(Clone, Debug)]
 pub struct Failure {
     step: Step,
@@ -74,7 +74,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a run has seen.
+/// The result of a run.
 pub struct Report {
     /// Counts.
     pub tally: Tally,
@@ -90,7 +90,7 @@ impl Report {
         Self { tally: Tally::new(outcomes), steps: Vec::new(), failures: Vec::new() }
     }
 
-    /// Asks the core about a step and takes the outcome into account.
+    /// Asks the core about a step and counts the outcome.
     fn add(&mut self, step: Step, kind: &str, core: &mut Session) {
         let question = &step.asked.question;
         let prediction = core.respond(&question.to_string()).parse().unwrap_or(Json::Null);
@@ -116,18 +116,18 @@ impl Report {
         self.failures.extend(other.failures);
     }
 
-    /// Writes that were predicted rightly, the server's defaults aside.
+    /// Correct predictions, apart from the server's defaults.
     pub fn matched(&self) -> u64 {
         self.tally.count(&[0, 1])
     }
 
-    /// Writes that were predicted and done, or refused for a reason that is predicted.
+    /// Predicted writes that succeeded, or failed for a predicted reason.
     pub fn predicted(&self) -> u64 {
         self.tally.count(&[0, 1, 4])
     }
 }
 
-/// Sends about as many writes as are asked for, and predicts each.
+/// Sends about as many writes as requested, and predicts each.
 pub async fn run(server: &Server, options: Options) -> Result<Report> {
     let Options { writes, seed } = options;
     let job = async |job: u64| {
@@ -180,7 +180,7 @@ async fn write_one(
     Ok(())
 }
 
-/// Sends one write, and says whether the server did it. The core isn't asked where nothing can be predicted.
+/// Sends one write, and returns whether it succeeded. The core isn't asked about unpredictable writes.
 async fn send(server: &Server, kind: &Kind, name: &str, write: &Write) -> Result<(Option<Asked>, bool)> {
     let resource = &server.resource(kind, &write.version);
     let before = server.read(resource, name).await?;
@@ -190,7 +190,7 @@ async fn send(server: &Server, kind: &Kind, name: &str, write: &Write) -> Result
     let outcome = match (&answer, &after) {
         (Ok(_), Some(after)) => Ok(after),
         (Err(status), _) => Err(&**status),
-        // What is deleted by being written, such as the last finalizer taken off: nothing is left to compare with.
+        // The write deleted the object, such as by removing the last finalizer: there is nothing to compare.
         (Ok(_), None) => return Ok((None, true)),
     };
     let done = Done { resource, write, before: before.as_ref(), outcome, began, dry_run: false };

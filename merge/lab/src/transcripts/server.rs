@@ -1,4 +1,4 @@
-//! The API server as a transcript sees it: raw responses, in which the members of field sets keep their order.
+//! The API server of transcripts: raw responses, in which the members of field sets keep their order.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -12,10 +12,10 @@ use baton_testbed::{
 };
 use kube::Client;
 
-/// The one controller without which no pod can be created. Without the others nothing else writes what is written here.
+/// The only controller, without which no pod can be created. No others write to the objects.
 const CONTROLLERS: &str = "--controllers=serviceaccount-controller";
 
-/// A control plane where no other client writes to the objects, and the schemas that it serves.
+/// A control plane where no other client writes to the objects, and its schemas.
 pub struct Server {
     control_plane: ControlPlane,
     client: Client,
@@ -24,7 +24,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one and installs the custom resources.
+    /// Starts one and installs the CRDs.
     pub async fn start() -> Result<Self> {
         let control_plane =
             ControlPlane::options().without_nodes().controller_manager_arg(CONTROLLERS).start().await?;
@@ -36,7 +36,7 @@ impl Server {
             documents: BTreeMap::new(),
             control_plane,
         };
-        // It goes with the control plane.
+        // It ends with the control plane.
         namespace.keep();
         for kind in Kind::all() {
             match &kind.crd {

@@ -45,14 +45,14 @@ impl Laws {
         let body = checked_body(&shown, &method, &response);
 
         let before = std::mem::replace(&mut self.version, version(&self.client).await);
-        // A collection is deleted one by one, until one is refused.
+        // A collection is deleted one by one, up to the first refusal.
         let may_stop_halfway = method == Method::DELETE && collection(&method, &path) == path;
         let is_late = !keeps && shown.contains("includeObject");
         if (keeps || !code.is_success()) && !may_stop_halfway && !is_late {
             assert_eq!(self.version, before, "{shown} gets {code}, and something is stored: {body}");
         }
         if code.is_success() && !keeps {
-            // Discovery takes any method, and changes nothing.
+            // Discovery accepts any method, and changes nothing.
             if self.version != before {
                 self.touched.insert(collection(&method, &path).to_owned());
             }
@@ -60,7 +60,7 @@ impl Laws {
         }
     }
 
-    /// What was written is what is read.
+    /// A written object can be read.
     async fn check_stored(&self, shown: &str, method: &Method, path: &str, written: &Value) {
         let metadata = &written["metadata"];
         let version = metadata["resourceVersion"].as_str().unwrap_or_default();
@@ -74,13 +74,13 @@ impl Laws {
         let response = get(&self.client, &path, "application/json").await;
         let read = checked_body(shown, &Method::GET, &response);
         match response.status() {
-            // What has no `GET`, such as the finalizers of a namespace.
+            // A target without `GET`, such as the finalizers of a namespace.
             StatusCode::METHOD_NOT_ALLOWED => return,
-            // A write that takes the last finalizer away is a deletion.
+            // A write that removes the last finalizer is a deletion.
             StatusCode::NOT_FOUND if metadata["deletionTimestamp"].is_string() => return,
             code => assert_eq!(code, 200, "{shown} has stored what can't be read: {read}"),
         }
-        // The server writes the status of a definition right after.
+        // The server writes the status of a CRD right after.
         if written["kind"] != "CustomResourceDefinition" {
             assert_eq!(
                 read["metadata"]["resourceVersion"], version,
@@ -89,14 +89,14 @@ impl Laws {
         }
     }
 
-    /// The collections that were written to can be listed.
+    /// Written collections can be listed.
     pub(super) async fn check_touched(&self) {
         for collection in &self.touched {
             for accept in ["application/json", "application/yaml", TABLE, METADATA] {
                 let response = get(&self.client, collection, accept).await;
                 let shown = format!("GET {collection} as {accept}");
                 let body = checked_body(&shown, &Method::GET, &response);
-                // The definition of a custom resource may be gone by now, and reviews are never listed.
+                // The CRD of a custom resource may be deleted by now, and reviews are never listed.
                 let code = response.status();
                 let is_none = matches!(code, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED);
                 assert!(code.is_success() || is_none, "{shown}: {body}");
@@ -105,7 +105,7 @@ impl Laws {
     }
 }
 
-/// Whether a request changes nothing by what it says itself.
+/// Whether a request can't change anything.
 fn is_safe(request: &Request<Bytes>) -> bool {
     let query = request.uri().query().unwrap_or_default();
     request.method().is_safe()
@@ -128,7 +128,7 @@ fn collection<'p>(method: &Method, path: &'p str) -> &'p str {
     }
 }
 
-/// The store's version, which every change of anything counts up.
+/// The store's version, which every change increments.
 async fn version(client: &Client) -> String {
     let response = get(client, "/api/v1/namespaces?limit=1", "application/json").await;
     let list: Value = serde_json::from_slice(response.body()).unwrap_or_default();
@@ -140,11 +140,11 @@ async fn get(client: &Client, path: &str, accept: &str) -> Response<Bytes> {
     ask(client, request.expect("what was sent to can be read")).await
 }
 
-/// The body of a correct response; null where it is text or a watch.
+/// The body of a valid response; null for text or a watch.
 fn checked_body(shown: &str, method: &Method, response: &Response<Bytes>) -> Value {
     let code = response.status();
     assert!(code.as_u16() < 600, "{shown} gets {code}");
-    // The response for an OpenAPI document that isn't there is empty.
+    // The response for a missing OpenAPI document is empty.
     let is_bare = response.headers().get(CONTENT_TYPE).is_none() || *method == Method::HEAD;
     if response.body().is_empty() && is_bare {
         return Value::Null;
@@ -159,7 +159,7 @@ fn checked_body(shown: &str, method: &Method, response: &Response<Bytes>) -> Val
             let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
             let first = values.next().transpose();
             let first = first.unwrap_or_else(|error| panic!("{shown} gets no JSON, {error}: {text}"));
-            // A watch is many values.
+            // A watch has many values.
             for value in values {
                 assert!(method.is_safe() && value.is_ok(), "{shown} gets more: {value:?} in {text}");
             }
@@ -173,8 +173,8 @@ fn checked_body(shown: &str, method: &Method, response: &Response<Bytes>) -> Val
     if code.is_client_error() || code.is_server_error() {
         assert_eq!(body["kind"], "Status", "{shown} is refused by {body}");
         assert_eq!(body["code"], code.as_u16(), "{shown} is refused by {body}");
-        // An internal error of the server; what it can't merge has the same code, and no reason.
-        // The real server, too, shows a scale for an object without replicas.
+        // An internal error of the server; a failed merge has the same code without a reason. The real server, too, shows a
+        // scale for an object without replicas.
         let has_no_scale =
             body["message"].as_str().is_some_and(|message| message.contains("spec replicas field"));
         assert!(has_no_scale || body["reason"] != "InternalError", "{shown}: {body}");
@@ -182,7 +182,7 @@ fn checked_body(shown: &str, method: &Method, response: &Response<Bytes>) -> Val
     body
 }
 
-/// A name as a path has it.
+/// A name, escaped for a path.
 fn escaped(name: &str) -> String {
     name.bytes().fold(String::new(), |text, byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {

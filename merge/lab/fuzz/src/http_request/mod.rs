@@ -28,16 +28,16 @@ use tokio::{
 
 use self::laws::Laws;
 
-/// What the server begins with, so that a short input reaches something.
+/// The initial objects, so that a short input reaches something.
 const OBJECTS: &str = include_str!("objects.yaml");
 
-/// A custom resource and its definition. They take longer than all else, so they are there only for who names them.
+/// A CRD and its custom resource. They take longest, so only inputs that name them get them.
 const SHOPS: &str = include_str!("shops.yaml");
 
-/// No case is longer: each further request would only be slower.
+/// The most requests of an input; more would only be slower.
 const MAX_REQUESTS: usize = 16;
 
-/// A watch lasts for half an hour if the request sets no other time. The clock is paused, so that takes no time.
+/// A watch lasts for half an hour unless the request has a timeout. The clock is paused, so that takes no time.
 const LONGEST: Duration = Duration::from_hours(2);
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -66,7 +66,7 @@ fn server(data: &[u8]) -> Result<ApiServer, StartError> {
     if names_shops { builder.load(SHOPS)?.start() } else { builder.start() }
 }
 
-/// The whole response to a request; what a watch has sent until it was cut.
+/// The whole response to a request; of a watch, all events until it is cut.
 async fn ask(client: &Client, request: Request<Bytes>) -> Response<Bytes> {
     let shown = format!("{} {}", request.method(), request.uri());
     let response = client.send(request.map(Body::from)).await;

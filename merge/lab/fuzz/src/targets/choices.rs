@@ -1,7 +1,7 @@
-//! Choices that bytes make. When the bytes run out every choice is the first one, which is why the first is always one
-//! that ends things or keeps them small: so each input means something, and short inputs mean small cases.
+//! Choices by bytes. After the last byte every choice is the first one, which is always one that ends or keeps things
+//! small: so each input has a meaning, and short inputs are small cases.
 
-/// A stream of choices, one a byte.
+/// A stream of choices, one per byte.
 pub(super) struct Choices<'d>(&'d [u8]);
 
 impl<'d> Choices<'d> {
@@ -29,7 +29,7 @@ impl<'d> Choices<'d> {
         usize::from(self.byte()) % limit.max(1)
     }
 
-    /// One of these; there has to be one.
+    /// One of these, which aren't empty.
     pub(super) fn one<'s, T>(&mut self, of: &'s [T]) -> &'s T {
         &of[self.below(of.len())]
     }

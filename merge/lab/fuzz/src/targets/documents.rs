@@ -1,5 +1,4 @@
-//! Documents that describe what a kind's objects look like: OpenAPI, custom resources, structured-merge-diff schemas. Where
-//! one is accepted, objects are laid over each other by it.
+//! Documents that describe kinds: OpenAPI, CRDs, structured-merge-diff schemas. Objects are merged by the accepted ones.
 
 use std::sync::LazyLock;
 
@@ -46,7 +45,7 @@ static OPENAPI: LazyLock<[Value; 3]> = LazyLock::new(|| {
 static SCHEMA: LazyLock<Value> =
     LazyLock::new(|| parsed(include_str!("../../../../tests/corpus/data/traps.schema.json")));
 
-/// Parts of schemas that mean something to merging.
+/// Parts of schemas that affect merging.
 static FRAGMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     vec![
         json!({"x-kubernetes-list-type": "set"}),
@@ -78,7 +77,7 @@ static FRAGMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     ]
 });
 
-/// What an input stands for: itself where it is JSON, else one of these with changes.
+/// The document of an input: itself if it is JSON, otherwise one of these with changes.
 fn document<'d>(data: &'d [u8], of: &[Value]) -> Option<(Value, Choices<'d>)> {
     if data.first() == Some(&b'{') {
         return Some((serde_json::from_slice(data).ok()?, Choices::new(&[])));
@@ -119,7 +118,7 @@ pub fn crd(data: &[u8]) {
     use_all(&resources, read.api.kinds.keys(), &mut choices);
 }
 
-/// Reads a schema of structured-merge-diff and does everything there is with values of its types.
+/// Reads a schema of structured-merge-diff and runs all operations on values of its types.
 pub fn smd_schema(data: &[u8]) {
     let Some((document, mut choices)) = document(data, std::slice::from_ref(&SCHEMA)) else { return };
     let Ok(definition) = SchemaDefinition::from_json(&document) else { return };
@@ -147,7 +146,7 @@ pub fn smd_schema(data: &[u8]) {
     }
 }
 
-/// A definition that is written and read is the same.
+/// A definition survives writing and reading.
 fn check_definition(definition: &SchemaDefinition) {
     let written = definition.to_json();
     let again = SchemaDefinition::from_json(&written)

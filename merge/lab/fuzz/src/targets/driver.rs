@@ -1,4 +1,4 @@
-//! Lines of the driver protocol: every line gets a response, a line that is a JSON object.
+//! Lines of the driver protocol: every line gets a response, and every response is a JSON object.
 
 use std::{cell::RefCell, env, path::Path, sync::LazyLock};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{choices::Choices, json_trees::mutate};
 
-/// The requests of the corpus. Paths in them are relative to the workspace, so that becomes the current folder.
+/// The requests of the corpus. Their paths are relative to the workspace, which becomes the current folder.
 static REQUESTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -30,7 +30,7 @@ static REQUESTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     lines.filter_map(request).collect()
 });
 
-/// What requests are made of.
+/// Parts of requests.
 static FRAGMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     vec![
         json!({"file": "merge/tests/corpus/data/gadget.crd.json"}),
@@ -58,7 +58,7 @@ static FRAGMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    // One for all inputs of a process, as in a long conversation: compiled schemas are kept, and must not matter.
+    // One session for all inputs of a process, as in a long conversation: cached schemas must not matter.
     static SESSION: RefCell<Session> = RefCell::new(Session::checked());
 }
 
@@ -83,7 +83,7 @@ fn changed_request(data: &[u8]) -> Value {
     let mut request = requests[(high << 8 | low) % requests.len()].clone();
     mutate(&mut choices, &mut request, &FRAGMENTS);
     if let Some(request) = request.as_object_mut() {
-        // Without one the response depends on the time.
+        // Otherwise the response depends on the time.
         let now = request.entry("now").or_insert(Value::Null);
         if now.is_null() {
             *now = json!("2026-01-02T03:04:05Z");

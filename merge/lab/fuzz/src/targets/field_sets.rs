@@ -1,4 +1,4 @@
-//! Field sets: their wire form, and their algebra against a model of plain sets of paths.
+//! Field sets: their wire form, and their algebra compared with plain sets of paths.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use baton_merge::{
 
 use super::choices::Choices;
 
-/// Reads FieldsV1: what was read is in order, and is the same after it was written.
+/// Reads FieldsV1: the set is sorted, and survives writing and reading.
 pub fn fields_v1(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let json = serde_json::from_str(text).ok();
@@ -35,7 +35,7 @@ pub fn fields_v1(data: &[u8]) {
     }
 }
 
-/// Writes a set in each way and reads it again. Panics where it became another.
+/// Writes a set in each way and reads it again. Panics if it differs.
 ///
 /// A set that is read holds all its numbers as floats, as the server's does. Integers beyond 2^53 lose digits by that: they
 /// still equal what was read of them, but are written otherwise, and two of them may become one. Read once, it is stable.
@@ -57,7 +57,7 @@ fn check_wire_form(set: FieldSet<'_>) {
     check_stable(again, &again.to_fields_v1_text());
 }
 
-/// A set that doesn't lose digits is read and written alike in each way.
+/// A set without digits to lose is read and written alike in each way.
 fn check_stable(set: FieldSet<'_>, text: &str) {
     let arena = Arena::new();
     let json = set.to_fields_v1();
@@ -69,7 +69,7 @@ fn check_stable(set: FieldSet<'_>, text: &str) {
     assert_eq!(serde_json::to_value(set).ok(), Some(json), "serde writes another set");
 }
 
-/// Whether a number in the path is an integer so large that it isn't written with all digits as a float.
+/// Whether a number in the path is an integer that loses digits as a float.
 fn loses_digits(path: &Path<'_>) -> bool {
     path.elements().iter().any(|element| match element {
         PathElement::Key(fields) => fields.iter().any(|(_, value)| value_loses_digits(value)),
@@ -80,7 +80,7 @@ fn loses_digits(path: &Path<'_>) -> bool {
 
 fn value_loses_digits(value: &Value<'_>) -> bool {
     match value {
-        // Also one that is a float exactly is written with fewer digits then, and zeros.
+        // Some exact floats are written with fewer digits and zeros, too.
         Value::Int(int) => int.unsigned_abs() > 1 << f64::MANTISSA_DIGITS,
         Value::List(items) => items.iter().any(value_loses_digits),
         Value::Map(map) => map.members().iter().any(|(_, value)| value_loses_digits(value)),
@@ -90,14 +90,14 @@ fn value_loses_digits(value: &Value<'_>) -> bool {
 
 type Model = BTreeSet<Vec<usize>>;
 
-/// A set and what it should hold: each path as the numbers of its elements.
+/// A set and its model: each path as the numbers of its elements.
 type Both<'a> = (FieldSet<'a>, Model);
 
 /// An integer that loses a digit as a float.
 const LARGE: i64 = 9_007_199_254_740_993;
 const ROUNDED: f64 = 9_007_199_254_740_992.0;
 
-/// Elements that differ, each in all its spellings.
+/// Different elements, each in all its spellings.
 const ELEMENTS: &[&[PathElement<'static>]] = &[
     &[PathElement::Field("a")],
     &[PathElement::Field("b")],
@@ -154,7 +154,7 @@ fn some_paths(choices: &mut Choices<'_>) -> Vec<NumberedPath> {
 }
 
 fn some_path(choices: &mut Choices<'_>) -> NumberedPath {
-    // Small numbers come often, so that paths share what is above them.
+    // Small numbers are frequent, so that paths share prefixes.
     let element = |choices: &mut Choices<'_>| {
         let number = choices.below(ELEMENTS.len()).min(choices.below(ELEMENTS.len()));
         (*choices.one(ELEMENTS[number]), number)
@@ -193,7 +193,7 @@ fn compute<'a>(arena: &'a Arena, (left, left_model): &Both<'a>, (right, right_mo
     }
 }
 
-/// A pattern of one prefix keeps what is along it, at its end and below it.
+/// A pattern of one prefix keeps the paths along it, at its end and below it.
 fn filter(arena: &Arena, (set, model): &Both<'_>, (prefix, numbers): &NumberedPath) {
     let pattern = Pattern::prefix(prefix.iter().copied().map(PatternElement::Exactly));
     let along = |path: &&Vec<usize>| path.starts_with(numbers) || numbers.starts_with(path);

@@ -1,11 +1,10 @@
-//! JSON that is nearly what a reader expects: a good tree with a few things changed.
+//! JSON close to a reader's expectation: a valid tree with a few changes.
 
 use serde_json::{Map, Value, json};
 
 use super::choices::Choices;
 
-/// Changes up to eight things in a tree. What is put in comes from the tree itself, from the fragments, or is any small
-/// JSON.
+/// Changes up to eight values in a tree. New values come from the tree itself, from the fragments, or are any small JSON.
 pub(super) fn mutate(choices: &mut Choices<'_>, tree: &mut Value, fragments: &[Value]) {
     for _ in 0..8 {
         let kind = choices.below(8);

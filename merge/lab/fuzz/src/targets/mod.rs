@@ -1,6 +1,6 @@
-//! What each fuzz target does with its bytes: a function that panics where the merge core breaks a promise.
+//! The fuzz targets: functions that panic if the merge core breaks a promise.
 //!
-//! They use the crates' public face only, and run without libFuzzer, too.
+//! They use the crates' public API only, and run without libFuzzer as well.
 
 mod choices;
 mod documents;
@@ -16,7 +16,7 @@ pub use field_sets::{field_sets, fields_v1};
 pub use releases::release;
 pub use values::values;
 
-/// A target: what it does with an input.
+/// A target, which runs with an input.
 pub type Target = fn(&[u8]);
 
 /// All targets by name.

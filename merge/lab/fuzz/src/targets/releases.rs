@@ -1,4 +1,4 @@
-//! Releases as people and servers write them.
+//! Releases in their various forms.
 
 use baton_merge::Release;
 

@@ -1,10 +1,10 @@
-//! Values from text, from JSON trees and from typed objects: the three say the same, and their order is one.
+//! Values from text, from JSON trees and from typed objects: all three are equal, in one order.
 
 use std::cmp::Ordering;
 
 use baton_merge::{Arena, value::Value};
 
-/// Reads JSON in each of the ways that there are.
+/// Reads JSON in each way.
 pub fn values(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let arena = Arena::new();
@@ -32,7 +32,7 @@ pub fn values(data: &[u8]) {
     orders(value);
 }
 
-/// The order of all pairs of items: it agrees with equality, and with itself the other way round.
+/// The order of all pairs of items agrees with equality and is antisymmetric.
 fn orders(value: Value<'_>) {
     assert_eq!(value.compare(&value), Ordering::Equal, "a value isn't as large as itself: {value:?}");
     let mut items: Vec<Value<'_>> = value.as_list().unwrap_or_default().to_vec();

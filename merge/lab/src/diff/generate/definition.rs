@@ -1,18 +1,18 @@
-//! Definitions of custom resources by chance, with every word of a schema that says how values merge, and now and then a schema
-//! that isn't structural. How a server reads them is the business of those who are asked.
+//! Random CRDs, with every schema member that affects merging, and now and then a schema that isn't structural. The two
+//! sides decide how a server reads them.
 
 use baton_testbed::{Json, Random};
 
 use super::schema::{KEYS, NAMES};
 
-/// The group of what is defined here.
+/// The group of the random kinds.
 pub const GROUP: &str = "chance.baton.rs";
-/// The kind of what is defined here.
+/// The kind of the random CRDs.
 pub const KIND: &str = "Thing";
-/// The versions: each has its own idea of which lists and maps are atomic.
+/// The versions, which differ in atomic lists and maps.
 pub const VERSIONS: [&str; 3] = ["v1", "v2", "v3"];
 
-/// A definition with three versions of a schema: the first one is stored.
+/// A CRD with three versions of a schema; the first one is stored.
 pub fn definition(random: &mut Random) -> Json {
     let first = root(random);
     let mut schemas = [first.clone(), first.clone(), first];
@@ -58,7 +58,7 @@ pub fn definition(random: &mut Random) -> Json {
         .with("spec", spec)
 }
 
-/// The schema of an object: what people want of it, and how it is.
+/// The schema of an object with spec and status.
 fn root(random: &mut Random) -> Json {
     let mut spec = structure(random, 4);
     spec.entry("properties").set("replicas", of_type("integer"));
@@ -81,7 +81,7 @@ fn of_type(name: &str) -> Json {
     Json::object().with("type", name)
 }
 
-/// A schema of any sort; one that holds others only so many levels deep.
+/// A schema of any type, nested up to `depth` levels.
 fn schema(random: &mut Random, depth: usize) -> Json {
     let deep = u32::from(depth > 0);
     match random.weighted(&[8, 3, 3, 4, 2, 10 * deep, 4 * deep, 10 * deep, 3 * deep, 2, 2]) {
@@ -98,7 +98,7 @@ fn schema(random: &mut Random, depth: usize) -> Json {
         7 => list(random, depth),
         8 => embedded(random, depth),
         9 => Json::object().with(PRESERVE, true),
-        // Anything goes below it.
+        // Any value is valid below it.
         _ => map_type(random, of_type("object")),
     }
 }
@@ -134,7 +134,7 @@ fn structure(random: &mut Random, depth: usize) -> Json {
     structure
 }
 
-/// A default that fits a single value, or none.
+/// A default for a scalar, or none.
 fn default(random: &mut Random, schema: &Json) -> Option<Json> {
     Some(match schema.get("type").and_then(Json::as_str)? {
         "string" => Json::string(random.pick(&["TCP", "a", ""])),
@@ -182,7 +182,7 @@ fn list(random: &mut Random, depth: usize) -> Json {
     }
 }
 
-/// An object in an object, with metadata of its own.
+/// An embedded object with metadata.
 fn embedded(random: &mut Random, depth: usize) -> Json {
     let mut embedded = structure(random, depth);
     embedded.take("additionalProperties");
@@ -193,7 +193,7 @@ fn embedded(random: &mut Random, depth: usize) -> Json {
     embedded
 }
 
-/// Gives lists and maps another type here and there, and drops a property.
+/// Changes the types of some lists and maps, and drops a property.
 fn change(random: &mut Random, schema: &mut Json) {
     let Json::Object(members) = schema else { return };
     let is_map = members.iter().any(|(_, value)| value.as_str() == Some("object"));
@@ -210,7 +210,7 @@ fn change(random: &mut Random, schema: &mut Json) {
             }
             "items" | "additionalProperties" => change(random, value),
             LIST_TYPE if random.one_in(4) => *value = Json::string("atomic"),
-            // A version that names items by fewer fields.
+            // A version with fewer list map keys.
             MAP_KEYS if random.one_in(6) => {
                 if let Json::List(keys) = value
                     && keys.len() > 1
@@ -229,7 +229,7 @@ fn change(random: &mut Random, schema: &mut Json) {
     }
 }
 
-/// Makes a schema that isn't structural, so that a server passes over it.
+/// Makes a schema that isn't structural, so that a server ignores it.
 fn spoil(random: &mut Random, schema: &mut Json) {
     let properties = schema.entry("properties").entry("spec").entry("properties");
     let (name, property) = match random.below(6) {

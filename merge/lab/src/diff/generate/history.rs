@@ -1,4 +1,4 @@
-//! What is written to one object, step by step, on any level: each step builds on what the last one left.
+//! The writes to one object, step by step, on any level: each step builds on the last one.
 
 use baton_testbed::{Json, Random, prediction::edit::overlaid};
 
@@ -7,21 +7,21 @@ use super::{
     value::{Taste, Values},
 };
 
-/// An object, and who has applied what to it.
+/// An object, and the last intents of its appliers.
 pub struct History {
     /// All choices.
     pub random: Random,
-    /// How far values stray from their type.
+    /// How often values deviate from their type.
     pub taste: Taste,
-    /// How many of a hundred fields are there.
+    /// The percentage of fields that are set.
     pub density: u32,
-    /// Below so many levels, containers are left empty or out.
+    /// Below this depth, containers are empty or absent.
     pub depth: usize,
-    /// The object; null where there is none.
+    /// The object; null if it doesn't exist.
     pub live: Json,
-    /// The applier of the step that is under way.
+    /// The applier of the current step.
     pub writer: usize,
-    /// What each applier applied last.
+    /// The last intent of each applier.
     applied: [Option<Json>; 4],
 }
 
@@ -32,13 +32,13 @@ impl History {
         Self { random, taste, density, depth, live: Json::Null, writer: 0, applied }
     }
 
-    /// Chooses who applies next.
+    /// Chooses the next applier.
     pub fn choose_writer<'n>(&mut self, names: &[&'n str; 4]) -> &'n str {
         self.writer = self.random.below(names.len());
         names[self.writer]
     }
 
-    /// Keeps what the applier of this step has applied.
+    /// Records the intent of this step's applier.
     pub fn has_applied(&mut self, object: Option<&Json>) {
         self.applied[self.writer] = object.cloned();
     }
@@ -47,12 +47,12 @@ impl History {
         Values { schema, taste: self.taste, density: self.density, depth: self.depth }
     }
 
-    /// Something to write, without what says which object it is.
+    /// A random object, without its identity.
     pub fn fresh(&mut self, schema: &Schema) -> Json {
         self.values(schema).root(&mut self.random)
     }
 
-    /// What an applier applies: the same again, a little else, part of what is there, all of it, or something new.
+    /// An intent: the last one again, a small change, a part or all of the live object, or a new one.
     pub fn intent(&mut self, schema: &Schema) -> Json {
         let last = self.applied[self.writer].clone();
         match (self.random.weighted(&[3, 6, 3, 3, 1]), last) {
@@ -65,7 +65,7 @@ impl History {
         }
     }
 
-    /// What an updater puts in place of the live object.
+    /// The object of an update.
     pub fn replacement(&mut self, schema: &Schema) -> Json {
         if self.live == Json::Null {
             return self.fresh(schema);
@@ -85,15 +85,15 @@ impl History {
         }
     }
 
-    /// A value with changes here and there.
+    /// A value with some changes.
     fn mutated(&mut self, schema: &Schema, value: &Json) -> Json {
         let mut bare = value.clone();
         if let Some(metadata) = bare.get_mut("metadata") {
-            // It is large, and comes back below.
+            // It is large, and set again below.
             metadata.take("managedFields");
         }
         let mut mutated = self.values(schema).mutated(&mut self.random, &bare);
-        // Servers and clients don't release these.
+        // Servers and clients always send these.
         for name in ["apiVersion", "kind"] {
             if let Some(known) = value.get(name)
                 && !self.random.one_in(200)
@@ -116,7 +116,7 @@ impl History {
     }
 }
 
-/// A value with some of its members and items left out.
+/// A value with some members and items left out.
 pub fn part(random: &mut Random, value: &Json) -> Json {
     match value {
         Json::Object(members) => {

@@ -1,4 +1,4 @@
-//! Scenarios of the first level: one schema, and requests about a few values and sets that belong together.
+//! Scenarios of the first level: one schema, and requests about a few related values and sets.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct TypedValues {
     taste: Taste,
     density: u32,
     value: Json,
-    /// Sets from responses, so that requests have sets as a server writes them.
+    /// Sets from responses, for requests with sets as a server writes them.
     known: Vec<Json>,
 }
 
@@ -59,7 +59,7 @@ impl TypedValues {
     fn request(&mut self, operation: &str) -> Json {
         let mut request = self.schema.name(Json::object().with("do", operation), None);
         if request.get("type").is_some() {
-            // Requests about a type that isn't there, or about another than the first.
+            // Requests about a missing type, or another type than the first.
             if self.random.one_in(300) {
                 request.set("type", "absent");
             } else if self.random.one_in(60)
@@ -131,13 +131,13 @@ impl Scenario for TypedValues {
     }
 }
 
-/// What may be asked, and what may not.
+/// Valid and invalid verbs.
 const OPERATIONS: &str = "validate to_set merge compare remove extract reconcile apply update nothing";
-/// The members of requests, and others.
+/// Valid and invalid members of requests.
 const MEMBERS: &str = "value live applied old new set schema type profile id managers manager version object force gvk \
     unknown duplicates ignored crd openapi";
 
-/// Requests that are no requests: what a driver must survive.
+/// Invalid requests, which a driver must survive.
 pub struct Odd {
     random: Random,
 }

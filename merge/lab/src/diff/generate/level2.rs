@@ -1,5 +1,4 @@
-//! Scenarios of the second level: several managers write one object after the other, each step on what the last one
-//! left.
+//! Scenarios of the second level: several managers write one object, each step on the last one's result.
 
 use std::sync::Arc;
 
@@ -13,14 +12,14 @@ use super::{
     value::Taste,
 };
 
-/// Few, so that they meet.
+/// Few, so that they conflict.
 const MANAGERS: [&str; 4] = ["alice", "bob", "carol", "dave"];
 
 /// Writes to one object.
 pub struct Updates {
     history: History,
     schema: Arc<Releases>,
-    /// Which of the changed schemas is in force.
+    /// The schema in use, if it isn't the first.
     changed: Option<usize>,
     managers: Json,
     ignored: Option<Json>,
@@ -42,7 +41,7 @@ impl Updates {
     }
 }
 
-/// The schema that is in force.
+/// The schema in use.
 fn in_force(releases: &Releases, changed: Option<usize>) -> &Schema {
     changed.map_or(&releases.schema, |i| &releases.changed[i])
 }
@@ -61,7 +60,7 @@ impl Scenario for Updates {
         let random = &mut history.random;
         let mut managers = managers.clone();
         if random.one_in(40) {
-            // An edit of what is owned.
+            // An edit of owners.
             let name = random.pick(&MANAGERS);
             if let Some(set) = managers.get_mut(name).and_then(|manager| manager.get_mut("set")) {
                 *set = set::mutated(random, set);
@@ -72,7 +71,7 @@ impl Scenario for Updates {
                 managers.set(name, manager);
             }
         }
-        // An updater and an applier of one name would be two managers of a server, which distinguishes them by name.
+        // An updater and an applier with one name would be two managers on a server.
         let manager = if random.one_in(20) {
             name.to_owned()
         } else {
@@ -101,7 +100,7 @@ impl Scenario for Updates {
         if applied {
             self.history.has_applied(request.get("object"));
         }
-        // An apply that changes nothing returns no object.
+        // A no-op apply returns no object.
         if *object != Json::Null || !applied {
             self.history.live = object.clone();
         }

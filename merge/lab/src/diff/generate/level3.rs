@@ -1,5 +1,5 @@
-//! Scenarios of the third level: what happens to one object on an API server, write by write: applies and updates of the
-//! object and its subresources by people and controllers, and sometimes a client that edits managedFields.
+//! Scenarios of the third level: writes to one object on an API server, by people and controllers: applies and updates of
+//! the object and its subresources, and sometimes a client that edits managedFields.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub struct Writes {
     kind: Option<Arc<Kind>>,
     /// Seconds since 1970.
     now: i64,
-    /// Whether many different updaters come, more than a server keeps apart.
+    /// Whether there are more updaters than a server keeps apart.
     crowd: bool,
-    /// How often it was written.
+    /// The count of writes.
     version: i64,
 }
 
@@ -42,7 +42,7 @@ impl Writes {
         Self { history: History::new(random, taste, density, 9), kind, now: BEGIN, crowd, version: 0 }
     }
 
-    /// What an applier applies.
+    /// An intent.
     fn intent(&mut self, kind: &Kind) -> Json {
         let mut intent = self.history.intent(&kind.schema);
         if let Some(metadata @ Json::Object(_)) = intent.get_mut("metadata") {
@@ -55,7 +55,7 @@ impl Writes {
         intent
     }
 
-    /// Says which object it is.
+    /// Adds the identity of the object.
     fn named(&mut self, mut object: Json, kind: &Kind, version: &str) -> Json {
         let wrong = self.history.random.one_in(150);
         object.set("apiVersion", if wrong { "wrong/v1".to_owned() } else { kind.api_version(version) });
@@ -69,7 +69,7 @@ impl Writes {
         object
     }
 
-    /// What an updater puts in place of the live object.
+    /// The object of an update.
     fn replacement(&mut self, kind: &Kind) -> Json {
         let mut object = self.history.replacement(&kind.schema);
         if self.history.live == Json::Null {
@@ -78,7 +78,7 @@ impl Writes {
         if self.history.random.one_in(10)
             && let Some(metadata @ Json::Object(_)) = object.get_mut("metadata")
         {
-            // A PUT with an old or no list of managers, or with one that resets it.
+            // A PUT with outdated, absent or reset owners.
             match self.history.random.below(5) {
                 0 => drop(metadata.take("managedFields")),
                 1 => metadata.set("managedFields", Json::Null),
@@ -97,7 +97,7 @@ impl Writes {
                 let last = [r#"{"spec":{"replicas":1}}"#, "{}", "", "nonsense"];
                 let last = match self.history.random.below(8) {
                     odd @ 0..4 => last[odd].to_owned(),
-                    // What kubectl writes: what is there, or part of it.
+                    // kubectl's annotation: the live object, or a part of it.
                     _ => part(&mut self.history.random, &bare).to_string(),
                 };
                 annotations.set(LAST_APPLIED, last);
@@ -106,13 +106,13 @@ impl Writes {
         object
     }
 
-    /// What happens to the live object without a write that anybody tracks.
+    /// Changes the live object without a tracked write.
     fn drift(&mut self, kind: &Kind) {
         if self.history.live == Json::Null {
             return;
         }
         if self.history.random.one_in(12) {
-            // Defaults and what controllers allocate.
+            // Defaults and values that controllers allocate.
             let more = self.history.fresh(&kind.schema);
             let mut drifted = overlaid(&more, &self.history.live);
             drifted.set("metadata", self.history.live.get("metadata").cloned().unwrap_or_else(Json::object));
@@ -157,7 +157,7 @@ impl Writes {
     }
 }
 
-/// Adds as many updaters as a server keeps, of a few versions and seconds.
+/// Adds as many updaters as a server keeps, with a few versions and times.
 fn join(random: &mut Random, metadata: &mut Json, kind: &Kind) {
     if !matches!(metadata.entry("labels"), Json::Object(_)) {
         return;
@@ -194,7 +194,7 @@ fn meddle(random: &mut Random, metadata: &mut Json, kind: &Kind) {
     }
     let at = random.below(entries.len());
     match random.below(10) {
-        // Something below a field that is a single value.
+        // A path below a scalar.
         9 => {
             let fields = entries[at].entry("fieldsV1").entry("f:spec").entry("f:replicas");
             fields.set("f:a", Json::object());
@@ -230,7 +230,7 @@ fn meddle(random: &mut Random, metadata: &mut Json, kind: &Kind) {
 
 impl Scenario for Writes {
     fn next(&mut self) -> Json {
-        // Without its documents this level has nothing to ask about.
+        // Without documents, this level has no kinds.
         let Some(kind) = self.kind.clone() else {
             return Json::object().with("do", "apply").with("gvk", Json::Null);
         };
@@ -319,7 +319,7 @@ impl Scenario for Writes {
     }
 }
 
-/// Seconds since 1970 as managedFields have them.
+/// Seconds since 1970, as in managedFields.
 fn time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }

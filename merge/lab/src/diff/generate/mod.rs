@@ -1,5 +1,5 @@
-//! Makes the requests: schemas, values, field sets, and scenarios in which one response leads to the next
-//! request. Nothing here knows what the right response is.
+//! Generates the requests: schemas, values, field sets, and scenarios in which a response leads to the next request. It
+//! doesn't know the right responses.
 
 pub mod definition;
 pub mod history;
@@ -20,37 +20,37 @@ use level3::Writes;
 use openapi::{Kind, defined, kinds};
 use schema::Releases;
 
-/// A few requests that belong together.
+/// Related requests.
 pub trait Scenario: Send {
     /// The next request.
     fn next(&mut self) -> Json;
 
-    /// Keeps what it needs of the response.
+    /// Records parts of a response.
     fn learn(&mut self, request: &Json, answer: &Json);
 }
 
-/// How often each level of the protocol is used. The higher the level, the longer the oracle takes.
+/// The weights of the protocol's levels. The higher the level, the longer the oracle takes.
 const LEVELS: [u32; 3] = [5, 3, 2];
 
-/// How many scenarios in a row have one schema, since a schema costs the oracle more than a request.
+/// How many scenarios in a row share a schema, since a schema costs the oracle more than a request.
 const SHARED: u64 = 8;
 
 /// The scenarios of a run.
 pub struct Scenarios {
     seed: u64,
-    /// The schema of the row that was made last.
+    /// The schema of the current row.
     schema: Option<(u64, Arc<Releases>)>,
-    /// The kind by chance of the row for which one was made last.
+    /// The random kind of the current row, if there is one.
     defined: Option<(u64, Arc<Kind>)>,
 }
 
 impl Scenarios {
-    /// Those of a seed.
+    /// The scenarios of a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed, schema: None, defined: None }
     }
 
-    /// The `number`-th scenario. It depends on the seed and the number only.
+    /// The `number`-th scenario, which depends on the seed and the number only.
     pub fn scenario(&mut self, number: u64) -> Box<dyn Scenario> {
         let mut random = Random::new(self.seed, number);
         match random.weighted(&LEVELS) {
@@ -82,7 +82,7 @@ impl Scenarios {
         match &self.schema {
             Some((known, schema)) if *known == row => Arc::clone(schema),
             _ => {
-                // Schemas have choices of their own, so that a row has the same one from any start.
+                // Schemas have their own choices, so that a row has the same one from any start.
                 let schema = Arc::new(Releases::any(&mut Random::new(!self.seed, row)));
                 self.schema = Some((row, Arc::clone(&schema)));
                 schema
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// The requests of some scenarios whose responses lead to no next request.
+    /// The requests of some scenarios without feedback.
     fn requests(seed: u64) -> Vec<String> {
         let mut scenarios = Scenarios::new(seed);
         (0..300)

@@ -1,5 +1,5 @@
-//! Kinds of objects, read from the OpenAPI documents of an API server and from a CRD just closely enough to make objects
-//! of them. How they merge is the business of those who are asked.
+//! Kinds from the OpenAPI documents of an API server and from a CRD, read just closely enough to make objects. The two
+//! sides decide how they merge.
 
 use std::{
     fs,
@@ -13,25 +13,25 @@ use super::{
     schema::{Atom, Field, List, Map, Scalar, Schema, TypeRef},
 };
 
-/// A kind that objects are made of.
+/// A kind of objects.
 pub struct Kind {
     /// Its API group.
     pub group: String,
     /// Its version.
     pub version: String,
-    /// Other versions that are served.
+    /// Other served versions.
     pub others: Vec<String>,
     /// Its name.
     pub kind: String,
-    /// The request's member that names the document: `openapi` or `crd`.
+    /// The member of a request with the document: `openapi` or `crd`.
     pub source: &'static str,
-    /// The document as a request has it: itself, or the name of its file relative to the workspace.
+    /// The document as a request has it: itself, or its path relative to the workspace.
     pub document: Json,
     /// Whether there is a status subresource.
     pub status: bool,
     /// Whether there is a scale subresource.
     pub scale: bool,
-    /// What is in it.
+    /// The schema of its objects.
     pub schema: Schema,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Which kinds, and where they are described. Those that are written more often are there more often.
+/// The kinds, each with its document. Frequent kinds are repeated.
 const BUILT_IN: [(&str, &str, &str, &str); 18] = [
     ("apps__v1", "apps", "v1", "Deployment"),
     ("apps__v1", "apps", "v1", "Deployment"),
@@ -63,14 +63,14 @@ const BUILT_IN: [(&str, &str, &str, &str); 18] = [
     ("policy__v1", "policy", "v1", "PodDisruptionBudget"),
     ("rbac.authorization.k8s.io__v1", "rbac.authorization.k8s.io", "v1", "Role"),
 ];
-/// Where the documents are.
+/// The folder of the documents.
 const DOCUMENTS: &str = "merge/tests/data/openapi";
-/// A CRD with every marker.
+/// A CRD with every extension.
 const GADGET: &str = "merge/tests/corpus/data/gadget.crd.json";
-/// A document with every construct that the documents of built-in kinds have, and with those that they might have.
+/// A document with every construct of built-in kinds, and possible ones.
 const CONSTRUCTS: &str = "merge/tests/corpus/data/constructs.openapi.json";
 
-/// All kinds whose document is there.
+/// All kinds with a document.
 pub fn kinds() -> &'static [Arc<Kind>] {
     static KINDS: OnceLock<Vec<Arc<Kind>>> = OnceLock::new();
     KINDS.get_or_init(|| {
@@ -93,7 +93,7 @@ fn read(file: &str) -> Option<Json> {
     fs::read_to_string(workspace().join(file)).ok()?.parse().ok()
 }
 
-/// A kind of a definition that is sent with each request.
+/// The kind of a CRD that is sent with each request.
 pub fn defined(definition: &Json) -> Option<Kind> {
     custom(definition, Json::Text(definition.to_string().into()))
 }
@@ -101,7 +101,7 @@ pub fn defined(definition: &Json) -> Option<Kind> {
 /// A schema in three versions, each with the members of a request that name its type.
 pub type Versions = [(Schema, Json); 3];
 
-/// The schemas of the three versions of a definition by chance.
+/// The schemas of a random CRD's versions.
 pub fn defined_versions(definition: &Json) -> Option<Versions> {
     let document = Json::Text(definition.to_string().into());
     let backwards: Vec<_> = definition::GROUP.rsplit('.').collect();
@@ -186,7 +186,7 @@ fn documented(file: &str, group: &str, version: &str, kind: &str) -> Option<Kind
     })
 }
 
-/// The kind of a definition, in its first version.
+/// The kind of a CRD, in its first version.
 fn custom(definition: &Json, document: Json) -> Option<Kind> {
     let spec = definition.get("spec")?;
     let names = |json: &Json| json.get("name").and_then(Json::as_str).map(str::to_owned);
@@ -209,7 +209,7 @@ fn custom(definition: &Json, document: Json) -> Option<Kind> {
     })
 }
 
-/// The type of a whole object of a definition, with what each object has.
+/// The type of a CRD's objects, with the fields of every object.
 fn whole(schema: &Json) -> Atom {
     let mut root = reference(schema, "").inlined;
     add_object_fields(&mut root);
@@ -227,7 +227,7 @@ fn add_object_fields(atom: &mut Atom) {
     }
 }
 
-/// Leaves out what scenarios set themselves.
+/// Removes the fields that scenarios set themselves.
 fn plain_root(root: &mut Atom) {
     if let Some(map) = &mut root.map {
         map.fields.retain(|field| !matches!(field.name.as_str(), "apiVersion" | "kind"));
@@ -237,7 +237,7 @@ fn plain_root(root: &mut Atom) {
     }
 }
 
-/// Metadata with what people write, and nothing that servers do.
+/// Metadata with the fields that people write.
 fn plain_metadata(atom: &mut Atom) {
     let words = || TypeRef::inlined(Atom::scalar(Scalar::String));
     let map = |relationship| {
@@ -273,7 +273,7 @@ const COMMON: &str = "spec metadata labels annotations replicas template selecto
     rollingUpdate maxSurge maxUnavailable minReplicas maxReplicas metrics behavior type rules data \
     endpoints addresses conditions volumes volumeMounts mountPath args tolerations";
 
-/// A type as a document describes it; `name` is that of the field.
+/// A type in a document; `name` is that of the field.
 fn reference(json: &Json, name: &str) -> TypeRef {
     let only = json.get("allOf").and_then(|all| all.items().first());
     let target = json.get("$ref").or_else(|| only.and_then(|only| only.get("$ref")));
@@ -300,7 +300,7 @@ fn reference(json: &Json, name: &str) -> TypeRef {
         Some("boolean") => Atom::scalar(Scalar::Boolean),
         Some("array") => {
             let keys = json.get("x-kubernetes-list-map-keys").map(Json::items).unwrap_or_default();
-            // What lists say who are older than list types.
+            // The patch strategy of lists without a list type.
             let strategy =
                 text("x-kubernetes-patch-strategy").filter(|_| text("x-kubernetes-list-type").is_none());
             let by_strategy = strategy.filter(|name| name.starts_with("merge")).map(|_| "associative");
@@ -325,7 +325,7 @@ fn reference(json: &Json, name: &str) -> TypeRef {
             let element = match json.get("additionalProperties") {
                 Some(Json::Bool(allowed)) => allowed.then(anything),
                 Some(element) => Some(reference(element, name)),
-                // Who names no fields allows all.
+                // Without named fields, any field is valid.
                 None if flag("x-kubernetes-preserve-unknown-fields") || properties.is_empty() => {
                     Some(anything())
                 }
@@ -348,14 +348,14 @@ fn reference(json: &Json, name: &str) -> TypeRef {
     TypeRef::inlined(atom)
 }
 
-/// Numbers with units, which may be numbers too.
+/// Quantities, which may be numbers as well.
 fn quantities() -> Atom {
     let mut samples = ["100m", "1", "1Gi", "0.5"].map(Json::from).to_vec();
     samples.push(Json::from(1));
     Atom { scalar: Some(Scalar::Untyped), samples, ..Atom::default() }
 }
 
-/// Something without a type: values one level deep.
+/// An untyped value, one level deep.
 fn anything() -> TypeRef {
     let scalar = || TypeRef::inlined(Atom::scalar(Scalar::Untyped));
     TypeRef::inlined(Atom {
@@ -366,7 +366,7 @@ fn anything() -> TypeRef {
     })
 }
 
-/// A string; where the name of the field shows what is in it, of few likely ones.
+/// A string; the name of the field suggests likely values.
 fn strings(name: &str, format: Option<&str>) -> Atom {
     let samples: &[&str] = match (name, format) {
         (_, Some("date-time")) => &["2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"],

@@ -1,5 +1,5 @@
-//! Schemas as the generators see them: enough to make values, and to write them down for a request. It is no
-//! implementation of schemas: nothing is checked, and odd ones are made on purpose.
+//! Schemas for the generators: enough to make values, and to write them into a request. Nothing is checked, and invalid
+//! ones are made on purpose.
 
 use baton_testbed::{Json, Random};
 use serde::Serialize;
@@ -10,14 +10,14 @@ use super::{
     openapi::{self, Versions},
 };
 
-/// Named types, the first of which is the one that requests are about.
+/// Named types; requests are about the first one.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// The types by name.
     pub types: Vec<(String, Atom)>,
 }
 
-/// What a value of a type may be.
+/// The possible values of a type.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Atom {
     /// A single value.
@@ -29,7 +29,7 @@ pub struct Atom {
     /// A map or struct.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<Box<Map>>,
-    /// Values that are worth trying. Schemas on the wire don't have them.
+    /// Interesting values. Schemas on the wire don't have them.
     #[serde(skip)]
     pub samples: Vec<Json>,
 }
@@ -59,10 +59,10 @@ pub struct List {
     /// The type of its items.
     #[serde(rename = "elementType")]
     pub element: TypeRef,
-    /// How the items relate: `associative`, `atomic` or something odd.
+    /// The relationship: `associative`, `atomic` or an invalid one.
     #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<&'static str>,
-    /// The fields that name an item.
+    /// The key fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
 }
@@ -76,7 +76,7 @@ pub struct Map {
     /// The type of all other members, if there may be any.
     #[serde(rename = "elementType", skip_serializing_if = "Option::is_none")]
     pub element: Option<TypeRef>,
-    /// How the members relate: `separable`, `atomic` or something odd.
+    /// The relationship: `separable`, `atomic` or an invalid one.
     #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<&'static str>,
 }
@@ -89,7 +89,7 @@ pub struct Field {
     /// Its type.
     #[serde(rename = "type")]
     pub of: TypeRef,
-    /// The value of an absent one, where it is a key.
+    /// The default of a key field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Json>,
     /// Whether people set it often.
@@ -103,10 +103,10 @@ pub struct TypeRef {
     /// The name.
     #[serde(rename = "namedType", skip_serializing_if = "Option::is_none")]
     pub named: Option<String>,
-    /// The type itself; of none where there is a name.
+    /// The type itself; empty if there is a name.
     #[serde(flatten)]
     pub inlined: Atom,
-    /// Overrides how the items or members relate.
+    /// Overrides the relationship.
     #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<&'static str>,
 }
@@ -153,12 +153,12 @@ impl Schema {
         json!({"types": types}).to_string()
     }
 
-    /// The type that requests are about.
+    /// The type of requests.
     pub fn root(&self) -> TypeRef {
         TypeRef::named(self.types.first().map_or("t0", |(name, _)| name))
     }
 
-    /// What a reference says, if it says anything.
+    /// The type of a reference, if it resolves.
     pub fn resolve<'a>(&'a self, of: &'a TypeRef) -> Option<&'a Atom> {
         match &of.named {
             None => Some(&of.inlined),
@@ -167,7 +167,7 @@ impl Schema {
     }
 }
 
-/// The type that is deduced from a value, under the names that structured-merge-diff gives it.
+/// The deduced type, under the names of structured-merge-diff.
 pub fn deduced() -> Schema {
     let of = |name: &str, list: &str, map: &str, relationship| {
         let list = List { element: TypeRef::named(list), relationship: Some("atomic"), keys: Vec::new() };
@@ -189,14 +189,14 @@ pub fn deduced() -> Schema {
 const DEDUCED: &str = "__untyped_deduced_";
 const UNTYPED: &str = "__untyped_atomic_";
 
-/// Few names, so that fields of different types and objects meet.
+/// Few names, so that fields of different types and objects are equal.
 pub const NAMES: [&str; 6] = ["a", "b", "c", "name", "port", "protocol"];
 /// Names that are hard to write or to sort.
 const ODD_NAMES: [&str; 9] = ["", "f:a", "a.b", "x\"y", "back\\slash", "<&>", "é", ".", "A"];
-/// Names of fields that are keys of items.
+/// Names of key fields.
 pub const KEYS: [&str; 4] = ["name", "port", "protocol", "a"];
 
-/// Any schema; odd in some cases.
+/// A random schema, sometimes an invalid one.
 pub fn schema(random: &mut Random) -> Schema {
     let count = 2 + random.below(6);
     let mut schema = Schema::default();
@@ -223,7 +223,7 @@ pub fn schema(random: &mut Random) -> Schema {
     schema
 }
 
-/// Takes overrides back that would make a type unusable, but for a few: one of a single value, and a set of maps.
+/// Removes most overrides that make a type unusable: those of scalars, and sets of maps.
 fn settle(random: &mut Random, schema: &mut Schema) {
     let known = schema.clone();
     for (_, atom) in &mut schema.types {
@@ -264,7 +264,7 @@ fn scalar(random: &mut Random) -> Scalar {
     Scalar::ALL[random.weighted(&[5, 6, 2, 2])]
 }
 
-/// How members relate: mostly not said or the usual, sometimes atomic.
+/// A relationship: mostly absent or the usual one, sometimes atomic.
 fn relationship(random: &mut Random, usual: &'static str) -> Option<&'static str> {
     [None, Some(usual), Some("atomic")][random.weighted(&[6, 3, 2])]
 }
@@ -283,7 +283,7 @@ fn structure(random: &mut Random, types: usize, most: usize) -> Map {
     }
     Map {
         fields,
-        // Some structs take unknown fields, as those with preserve-unknown-fields do.
+        // Some structs accept unknown fields, as with preserve-unknown-fields.
         element: random.one_in(8).then(|| type_ref(random, types, 1)),
         relationship: relationship(random, "separable"),
     }
@@ -310,7 +310,7 @@ fn type_ref(random: &mut Random, types: usize, depth: usize) -> TypeRef {
     of
 }
 
-/// A list: a map list most of the time, or a set, or atomic.
+/// A list: mostly a map list, otherwise a set or atomic.
 fn list(random: &mut Random, types: usize) -> Atom {
     let (relationship, keys) = match random.weighted(&[55, 25, 20]) {
         0 => {
@@ -319,7 +319,7 @@ fn list(random: &mut Random, types: usize) -> Atom {
             (Some("associative"), names[..=random.weighted(&[6, 3, 1])].to_vec())
         }
         1 => (Some("associative"), Vec::new()),
-        // One that doesn't say what it is can't be merged by anybody, but can be written down.
+        // A list without a relationship can't be merged, but can be written.
         _ => (if random.one_in(15) { None } else { Some("atomic") }, Vec::new()),
     };
     let element = if keys.is_empty() {
@@ -354,7 +354,7 @@ fn sample(random: &mut Random, scalar: Scalar) -> Json {
     }
 }
 
-/// A type of several kinds, as int-or-string and untyped ones are.
+/// A type of several kinds, such as int-or-string and untyped ones.
 fn several(random: &mut Random, types: usize) -> Atom {
     let mut atom = list(random, types);
     if random.one_in(3) {
@@ -369,7 +369,7 @@ fn several(random: &mut Random, types: usize) -> Atom {
     atom
 }
 
-/// Makes a schema that a client shouldn't write.
+/// Makes an invalid schema.
 fn spoil(random: &mut Random, schema: &mut Schema) {
     let at = random.below(schema.types.len());
     match random.below(6) {
@@ -397,12 +397,12 @@ fn spoil(random: &mut Random, schema: &mut Schema) {
     }
 }
 
-/// A schema, and what later releases made of it.
+/// A schema, and its changes in later releases.
 #[derive(Clone, Debug)]
 pub struct Releases {
-    /// The schema as it was first.
+    /// The first schema.
     pub schema: Schema,
-    /// Whether it is the one that is deduced from values.
+    /// Whether it is the deduced one.
     pub deduced: bool,
     /// The same with relationships changed.
     pub changed: [Schema; 2],
@@ -411,7 +411,7 @@ pub struct Releases {
 }
 
 impl Releases {
-    /// A schema by chance.
+    /// A random schema.
     pub fn any(random: &mut Random) -> Self {
         let known = match random.weighted(&[50, 6, 10, 14]) {
             1 => return Self::of(random, deduced(), true),
@@ -442,7 +442,7 @@ impl Releases {
         Self { schema, deduced: false, changed: [second, third], named: [first, second_name, third_name] }
     }
 
-    /// Names the schema in a request, or one of the changed ones.
+    /// Sets the schema of a request, the first or a changed one.
     pub fn name(&self, request: Json, changed: Option<usize>) -> Json {
         if self.deduced {
             return request;
@@ -452,7 +452,7 @@ impl Releases {
     }
 }
 
-/// The same schema with relationships changed here and there, as a new release of a CRD has them.
+/// The schema with some relationships changed, as in a new release of a CRD.
 pub fn changed(random: &mut Random, schema: &Schema) -> Schema {
     let mut changed = change(random, schema);
     settle(random, &mut changed);

@@ -1,4 +1,4 @@
-//! Field sets in the form of FieldsV1: some that a server could have written, and some that a client shouldn't write.
+//! FieldsV1: sets that a server could have written, and invalid ones.
 
 use baton_testbed::{Json, Random};
 
@@ -61,7 +61,7 @@ fn add(random: &mut Random, schema: &Schema, of: &TypeRef, value: &Json, set: &m
     }
 }
 
-/// Makes a path that has paths below it a member itself, now and then.
+/// Makes a path with paths below it a member itself, now and then.
 fn own(random: &mut Random, inner: &mut Json) {
     if let Json::Object(members) = inner
         && !members.is_empty()
@@ -71,7 +71,7 @@ fn own(random: &mut Random, inner: &mut Json) {
     }
 }
 
-/// Path elements that few sets have.
+/// Rare path elements.
 const ODD: [&str; 26] = [
     "f:",
     "f:.",
@@ -100,11 +100,11 @@ const ODD: [&str; 26] = [
     "v:1 2",
     "k:{\"name\":\"a\"}}",
 ];
-/// Path elements that no set may have.
+/// Invalid path elements.
 const BROKEN: [&str; 14] =
     ["", "f", "x:a", ":", "v:", "v:{", "v:nope", "k:", "k:[]", "k:1", "k:{\"a\":}", "i:", "i:a", "i:1.5"];
 
-/// A set without any object behind it.
+/// A random set.
 pub fn any(random: &mut Random, depth: usize, broken: bool) -> Json {
     let mut members = Vec::new();
     for _ in 0..random.below(5) {
@@ -128,7 +128,7 @@ pub fn any(random: &mut Random, depth: usize, broken: bool) -> Json {
     Json::Object(members)
 }
 
-/// Changes a set a little: members go, come, move or change their spelling.
+/// Changes a set a little: adds, removes, moves or respells members.
 pub fn mutated(random: &mut Random, set: &Json) -> Json {
     let Json::Object(members) = set else { return set.clone() };
     let mut members = members.clone();

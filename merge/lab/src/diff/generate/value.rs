@@ -1,42 +1,41 @@
-//! Values of a type, and values that differ little from others: most of what is interesting in a merge lies where two
-//! values share much.
+//! Values of a type, and similar ones: interesting merges are between two values that share much.
 
 use baton_testbed::{Json, Number, Random};
 
 use super::schema::{Atom, List, Map, Scalar, Schema, TypeRef};
 
-/// How far values stray from their type.
+/// How often values deviate from their type.
 #[derive(Clone, Copy, Debug)]
 pub struct Taste {
-    /// How many of a thousand places are legal but rare: null, empty, odd numbers and strings, repeated items.
+    /// Per mille of rare but legal values: null, empty, unusual numbers and strings, duplicates.
     pub odd: usize,
-    /// How many of a thousand places break the type: the wrong kind, unknown fields, missing keys.
+    /// Per mille of invalid values: wrong kinds, unknown fields, missing keys.
     pub broken: usize,
 }
 
 impl Taste {
-    /// Nothing that a type refuses.
+    /// Valid values only.
     pub const VALID: Self = Self { odd: 0, broken: 0 };
 
-    /// The taste of a scenario: most of them are plain, some odd, few broken.
+    /// The taste of a scenario: most are plain, some odd, few broken.
     pub fn any(random: &mut Random) -> Self {
         [Self::VALID, Self { odd: 30, broken: 0 }, Self { odd: 100, broken: 3 }, Self { odd: 20, broken: 25 }]
             [random.weighted(&[40, 35, 18, 7])]
     }
 }
 
-/// More fields than this are many.
+/// A struct with more fields than this is large.
 const MANY: usize = 8;
 
-/// Makes values of the types of one schema.
+/// Generates values of one schema.
 pub struct Values<'a> {
     /// The types.
     pub schema: &'a Schema,
-    /// How far to stray from them.
+    /// The taste.
     pub taste: Taste,
-    /// How many of a hundred fields of a struct are there.
+    /// The percentage of a struct's fields that are set.
     pub density: u32,
-    /// Below so many levels, containers are left empty or out.
+    /// Below this depth, containers are empty or absent.
     pub depth: usize,
 }
 
@@ -99,7 +98,7 @@ impl Values<'_> {
 
     fn map(&self, random: &mut Random, map: &Map, depth: usize) -> Json {
         let mut members = Vec::new();
-        // Of a struct with many fields few are set, and mostly those that people know.
+        // Of a large struct few fields are set, mostly common ones.
         let many = map.fields.len() > MANY;
         for field in &map.fields {
             let density = match (many, field.common) {
@@ -153,7 +152,7 @@ impl Values<'_> {
         let Some(Atom { map: Some(map), .. }) = self.schema.resolve(&list.element) else { return item };
         for key in &list.keys {
             let Some(field) = map.fields.iter().find(|field| field.name == *key) else { continue };
-            // Absent keys are taken from defaults, and one of several may be missing altogether.
+            // Absent keys have defaults, and one of several may be missing.
             let absent = (field.default.is_some() && random.one_in(3))
                 || self.broken(random)
                 || (self.odd(random) && list.keys.len() > 1);
@@ -167,11 +166,11 @@ impl Values<'_> {
         item
     }
 
-    /// Changes a value of the first type here and there.
+    /// Changes some parts of a value of the first type.
     pub fn mutated(&self, random: &mut Random, value: &Json) -> Json {
         let mut mutated = value.clone();
         let changes = 1 + random.below(3);
-        // A change may put in place what was there already.
+        // A change may have no effect.
         for tried in 0..8 {
             if tried >= changes && mutated != *value {
                 break;
@@ -182,7 +181,7 @@ impl Values<'_> {
         mutated
     }
 
-    /// Goes `steps` values far into `value`, and changes what is there.
+    /// Descends `steps` values into `value`, and changes the last one.
     fn mutate(
         &self,
         random: &mut Random,
@@ -222,7 +221,7 @@ impl Values<'_> {
         false
     }
 
-    /// Changes one value: a member or an item comes, goes or moves, or something else takes its place.
+    /// Changes one value: adds, removes, moves or replaces a member or an item.
     fn change(&self, random: &mut Random, value: &mut Json, of: &TypeRef, depth: usize) {
         let atom = self.schema.resolve(of).cloned().unwrap_or_default();
         match value {
@@ -232,7 +231,7 @@ impl Values<'_> {
                 } else if let Some(map) = &atom.map
                     && let Json::Object(more) = (Values { density: 40, ..*self }).map(random, map, depth)
                 {
-                    // What comes in anew replaces what has its name.
+                    // A new member replaces the one with its name.
                     for (name, member) in more.into_iter().take(2) {
                         members.retain(|(known, _)| *known != name);
                         members.push((name, member));
@@ -262,7 +261,7 @@ impl Values<'_> {
     }
 }
 
-/// Whether two items of a set or map list are one.
+/// Whether two items of a set or map list are the same.
 fn same_item(list: &List, one: &Json, other: &Json) -> bool {
     if list.keys.is_empty() {
         return one.same_value(other);
@@ -274,9 +273,9 @@ fn same_item(list: &List, one: &Json, other: &Json) -> bool {
     })
 }
 
-/// Strings that collide easily.
+/// Strings that are often equal.
 const STRINGS: [&str; 5] = ["a", "b", "c", "d", "x"];
-/// Strings that are hard to write, to sort or to distinguish from something else.
+/// Strings that are hard to write, sort or distinguish.
 const ODD_STRINGS: [&str; 20] = [
     "",
     ".",
@@ -304,7 +303,7 @@ fn member_name(random: &mut Random, odd: bool) -> String {
     if odd && random.one_in(10) { random.pick(&ODD_STRINGS) } else { random.pick(&STRINGS) }.to_owned()
 }
 
-/// A single value.
+/// A scalar.
 pub fn scalar(random: &mut Random, kind: Scalar, odd: bool) -> Json {
     match kind {
         Scalar::Numeric => number(random, odd),
@@ -317,7 +316,7 @@ pub fn scalar(random: &mut Random, kind: Scalar, odd: bool) -> Json {
     }
 }
 
-/// A number: small integers, or the ones that implementations get wrong.
+/// A number: a small integer, or one that implementations get wrong.
 fn number(random: &mut Random, odd: bool) -> Json {
     const EXACT: i64 = 1 << 53;
     let small = [0, 1, 2, 3][random.below(4)];
@@ -340,15 +339,15 @@ fn number(random: &mut Random, odd: bool) -> Json {
     }
 }
 
-/// The same number, or nearly, as an integer where it was a float and the other way round.
+/// The same number, or nearly, as an integer instead of a float and the other way round.
 fn respelled(number: &Number) -> Json {
     let integer = if number.is_f64() { number.as_f64() } else { None };
-    // Text is the way between the two that loses nothing in silence.
+    // The conversion through text loses nothing.
     let text = integer.map_or_else(|| format!("{number}.0"), |float| format!("{float:.0}"));
     text.parse().unwrap_or(Json::Null)
 }
 
-/// Anything but what a type says.
+/// A value of another type.
 pub fn stray(random: &mut Random) -> Json {
     match random.below(8) {
         0 => Json::Null,
