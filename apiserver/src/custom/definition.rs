@@ -14,9 +14,7 @@ use super::scale::ScalePaths;
 use super::schema::{EMPTY, Schema};
 use super::{lists, validate};
 use crate::field::{FieldError, FieldPath};
-
-/// Finalizers without a domain.
-const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+use crate::kinds::STANDARD_FINALIZERS;
 
 #[derive(Debug)]
 pub(crate) struct Definition {

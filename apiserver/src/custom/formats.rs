@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::kinds::format;
+
 /// An enforced format: its name without dashes, and its check.
 type Format = (&'static str, fn(&str) -> bool);
 
@@ -24,8 +26,8 @@ const FORMATS: &[Format] = &[
     ("isbn", |text| is_isbn10(text) || is_isbn13(text)),
     ("isbn10", is_isbn10),
     ("isbn13", is_isbn13),
-    ("k8slongname", |text| text.len() <= 253 && matches(&LONG_NAME, text)),
-    ("k8sshortname", |text| text.len() <= 63 && matches(&SHORT_NAME, text)),
+    ("k8slongname", |text| format::dns_subdomain(text).is_empty()),
+    ("k8sshortname", |text| format::dns_label(text).is_empty()),
     ("mac", |text| matches(&MAC, text)),
     ("password", |_| true),
     ("rgbcolor", |text| matches(&RGB_COLOR, text)),
@@ -41,9 +43,6 @@ type Lazy = LazyLock<Option<Regex>>;
 
 static BSON_ID: Lazy = lazy(|| Regex::new("^[0-9a-fA-F]{24}$").ok());
 static HEX_COLOR: Lazy = lazy(|| Regex::new("^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$").ok());
-static SHORT_NAME: Lazy = lazy(|| Regex::new("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$").ok());
-static LONG_NAME: Lazy =
-    lazy(|| Regex::new(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$").ok());
 static MAC: Lazy = lazy(|| {
     let lengths = ["{5}", "{7}", "{19}"].map(|more| {
         format!("([0-9a-fA-F]{{2}}(:[0-9a-fA-F]{{2}}){more})|([0-9a-fA-F]{{2}}(-[0-9a-fA-F]{{2}}){more})")

@@ -71,16 +71,10 @@ pub(super) enum Additional {
 }
 
 /// Members without an effect on objects: some are invalid, others are documentation.
+#[rustfmt::skip]
 const UNSUPPORTED: [&str; 9] = [
-    "id",
-    "additionalItems",
-    "patternProperties",
-    "definitions",
-    "dependencies",
-    "$ref",
-    "uniqueItems",
-    "title",
-    "description",
+    "id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref", "uniqueItems",
+    "title", "description",
 ];
 
 /// The schema of a resource without one: all fields are unknown.

@@ -181,8 +181,8 @@ fn check_finalizer(finalizer: &Cursor<'_>, errors: &mut Errors) {
 pub(super) fn namespace_status(check: &mut Check<'_>) {
     check.metadata_update();
     let phase = check.status().child("phase").shown_at(FieldPath::new("status").child("Phase"));
-    let is_going = check.new.at(&["metadata", "deletionTimestamp"]).is_set();
-    let (wanted, is) = if is_going { ("Terminating", "not empty") } else { ("Active", "empty") };
+    let is_terminating = check.new.at(&["metadata", "deletionTimestamp"]).is_set();
+    let (wanted, is) = if is_terminating { ("Terminating", "not empty") } else { ("Active", "empty") };
     if phase.text() != wanted {
         let detail = format!("may only be '{wanted}' if `deletionTimestamp` is {is}");
         check.errors.push(phase.invalid_text(&detail));

@@ -83,21 +83,10 @@ fn check_series(event: &Cursor<'_>, errors: &mut Errors) {
 
 fn check_event_update(check: &mut Check<'_>) {
     // The server lists `reason` twice.
+    #[rustfmt::skip]
     const FIELDS: [&str; 14] = [
-        "involvedObject",
-        "reason",
-        "message",
-        "source",
-        "firstTimestamp",
-        "lastTimestamp",
-        "count",
-        "reason",
-        "type",
-        "eventTime",
-        "action",
-        "related",
-        "reportingComponent",
-        "reportingInstance",
+        "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason",
+        "type", "eventTime", "action", "related", "reportingComponent", "reportingInstance",
     ];
     if check.new.get("series") != check.old_at(&["series"]).value {
         check_series(&check.new.clone(), &mut check.errors);

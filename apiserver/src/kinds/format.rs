@@ -27,6 +27,13 @@ const LABEL: Form = Form {
     examples: &["my-name", "123-abc"],
 };
 
+const LABEL_1035: Form = Form {
+    message: "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, \
+              and end with an alphanumeric character",
+    regex: "[a-z]([-a-z0-9]*[a-z0-9])?",
+    examples: &["my-name", "abc-123"],
+};
+
 const SUBDOMAIN: Form = Form {
     message: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and \
               end with an alphanumeric character",
@@ -139,7 +146,7 @@ fn problems(text: &str, limit: usize, holds: bool, form: &Form) -> Vec<String> {
 }
 
 /// A label of a DNS name.
-pub(super) fn dns_label(text: &str) -> Vec<String> {
+pub(crate) fn dns_label(text: &str) -> Vec<String> {
     if !is_label(text) && is_subdomain(text) {
         let mut found = problems(text, LABEL_LENGTH, true, &LABEL);
         found.push("must not contain dots".to_owned());
@@ -148,8 +155,14 @@ pub(super) fn dns_label(text: &str) -> Vec<String> {
     problems(text, LABEL_LENGTH, is_label(text), &LABEL)
 }
 
+/// A label of a DNS name that starts with a letter.
+pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+    let holds = is_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
+    problems(text, LABEL_LENGTH, holds, &LABEL_1035)
+}
+
 /// A DNS name.
-pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
+pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
     problems(text, SUBDOMAIN_LENGTH, is_subdomain(text), &SUBDOMAIN)
 }
 
@@ -170,7 +183,7 @@ pub(super) fn wildcard_subdomain(text: &str) -> Vec<String> {
 }
 
 /// The key of a label, with an optional DNS subdomain as a prefix.
-pub(super) fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>()[..] {
         [name] => name,
@@ -206,7 +219,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// The value of a label.
-pub(super) fn label_value(text: &str) -> Vec<String> {
+pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if text.len() > LABEL_LENGTH {
         problems.push(too_many_bytes(LABEL_LENGTH));

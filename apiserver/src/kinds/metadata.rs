@@ -20,9 +20,9 @@ const MANAGER_LENGTH: usize = 128;
 const SUBRESOURCE_LENGTH: usize = 256;
 
 /// Finalizers without a prefix.
-const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND];
-const ORPHAN: &str = "orphan";
-const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND];
+pub(crate) const ORPHAN: &str = "orphan";
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
 /// Validates the metadata of an embedded object, which needs no name.
 pub(crate) fn validate_embedded(metadata: Value<'_>, path: &FieldPath) -> Vec<FieldError> {

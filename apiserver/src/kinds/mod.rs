@@ -14,7 +14,7 @@ mod default;
 mod discovery;
 mod edit;
 mod event;
-mod format;
+pub(crate) mod format;
 mod go_json;
 mod ip;
 mod metadata;
@@ -47,7 +47,7 @@ use self::{
 pub(crate) use self::{
     default::{CONDITIONAL, default, unreadable},
     format::NameRule,
-    metadata::{validate_embedded, validate_metadata},
+    metadata::{FOREGROUND, ORPHAN, STANDARD_FINALIZERS, validate_embedded, validate_metadata},
     prepare::prepare,
     quantity::{Quantity, UNIT},
     warnings::warnings,
@@ -93,8 +93,7 @@ pub(crate) fn validate(
         return validate_metadata(new, old, NameRule::PathSegment, namespaced);
     };
     let mut check = Check { kind, new: Cursor::root(new), old: old.map(Cursor::root), errors: Errors::new() };
-    let rule =
-        kind.subresources.iter().find(|(name, _)| *name == subresource).map_or(kind.rule, |(_, rule)| *rule);
+    let rule = kind.rule_for(subresource);
     let meta = check.new.child("metadata");
     match (&check.old, kind.name) {
         // A scale isn't stored: the common rules apply to the scaled object.

@@ -1,6 +1,6 @@
 //! Quantities such as `500m` and `1Gi`, for comparisons in rules.
 
-use baton_merge::value::Value;
+use baton_merge::{quantity::billionths, value::Value};
 
 use super::cursor::{Cursor, Errors};
 
@@ -9,26 +9,6 @@ use super::cursor::{Cursor, Errors};
 pub(crate) struct Quantity(pub(crate) i128);
 
 pub(crate) const UNIT: i128 = 1_000_000_000;
-
-/// The suffixes and their factors, in billionths.
-const SUFFIXES: [(&str, i128); 16] = [
-    ("Ki", UNIT << 10),
-    ("Mi", UNIT << 20),
-    ("Gi", UNIT << 30),
-    ("Ti", UNIT << 40),
-    ("Pi", UNIT << 50),
-    ("Ei", UNIT << 60),
-    ("n", 1),
-    ("u", 1_000),
-    ("m", 1_000_000),
-    ("k", UNIT * 1_000),
-    ("M", UNIT * 1_000_000),
-    ("G", UNIT * 1_000_000_000),
-    ("T", UNIT * 1_000_000_000_000),
-    ("P", UNIT * 1_000_000_000_000_000),
-    ("E", UNIT * 1_000_000_000_000_000_000),
-    ("", UNIT),
-];
 
 impl Quantity {
     pub(super) const ZERO: Self = Self(0);
@@ -55,30 +35,7 @@ impl Quantity {
     }
 
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
-        let (digits, suffix) = text.split_at(end);
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let scale = match suffix.strip_prefix(['e', 'E']).filter(|exponent| !exponent.is_empty()) {
-            Some(exponent) if !matches!(suffix, "Ei") => {
-                10_i128.checked_pow(u32::try_from(exponent.parse::<i32>().ok()?.checked_add(9)?).ok()?)?
-            }
-            _ => SUFFIXES.iter().find(|(name, _)| *name == suffix)?.1,
-        };
-        let mut total: i128 = 0;
-        for digit in whole.bytes() {
-            total = total.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
-        }
-        total = total.checked_mul(scale).unwrap_or(i128::MAX);
-        let mut part = scale;
-        for digit in fraction.bytes() {
-            part /= 10;
-            total = total.saturating_add(part * i128::from(digit.checked_sub(b'0')?));
-        }
-        Some(Self(if negative { -total } else { total }))
+        billionths(text).map(Self)
     }
 
     pub(super) fn is_whole(self) -> bool {

@@ -19,9 +19,57 @@ pub(super) struct Kind {
     pub(super) has_generation: bool,
     /// The initial status as JSON, for kinds with a status.
     pub(super) status: Option<&'static str>,
-    pub(super) rule: Rule,
-    /// The validation of subresources.
-    pub(super) subresources: &'static [(&'static str, Rule)],
+    rule: Rule,
+    pub(super) status_rule: Option<Rule>,
+    /// The validation of other subresources.
+    subresources: &'static [(&'static str, Rule)],
+}
+
+impl Kind {
+    /// A namespaced kind with DNS subdomains as names, without generation and status.
+    const fn new(group: &'static str, name: &'static str, rule: Rule) -> Self {
+        Self {
+            group,
+            name,
+            namespaced: true,
+            name_rule: NameRule::Subdomain,
+            has_generation: false,
+            status: None,
+            rule,
+            status_rule: None,
+            subresources: &[],
+        }
+    }
+
+    const fn cluster(self) -> Self {
+        Self { namespaced: false, ..self }
+    }
+
+    const fn named(self, name_rule: NameRule) -> Self {
+        Self { name_rule, ..self }
+    }
+
+    const fn generation(self) -> Self {
+        Self { has_generation: true, ..self }
+    }
+
+    const fn status(self, initial: &'static str, rule: Rule) -> Self {
+        Self { status: Some(initial), ..self.status_rule(rule) }
+    }
+
+    const fn status_rule(self, rule: Rule) -> Self {
+        Self { status_rule: Some(rule), ..self }
+    }
+
+    const fn subresources(self, subresources: &'static [(&'static str, Rule)]) -> Self {
+        Self { subresources, ..self }
+    }
+
+    /// The validation of writes to a subresource, empty for the object itself.
+    pub(super) fn rule_for(&self, subresource: &str) -> Rule {
+        let other = self.subresources.iter().find(|(name, _)| *name == subresource).map(|(_, rule)| *rule);
+        other.or(self.status_rule.filter(|_| subresource == "status")).unwrap_or(self.rule)
+    }
 }
 
 const APPS: &str = "apps";
@@ -30,226 +78,74 @@ const BATCH: &str = "batch";
 const NETWORKING: &str = "networking.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// A namespaced kind with DNS subdomains as names, without generation and status.
-const PLAIN: Kind = Kind {
-    group: "",
-    name: "",
-    namespaced: true,
-    name_rule: NameRule::Subdomain,
-    has_generation: false,
-    status: None,
-    rule: core::service_account,
-    subresources: &[],
-};
+const DAEMON_SET_STATUS: &str =
+    r#"{"currentNumberScheduled":0,"desiredNumberScheduled":0,"numberMisscheduled":0,"numberReady":0}"#;
+const BUDGET_STATUS: &str =
+    r#"{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0}"#;
 
 /// The kinds, the most used ones first.
 pub(super) const KINDS: &[Kind] = &[
-    Kind {
-        name: "Pod",
-        has_generation: true,
-        status: Some("{}"),
-        rule: core::pod,
-        subresources: &[
-            ("status", core::pod_status),
-            ("ephemeralcontainers", core::pod_ephemeral_containers),
-            ("resize", core::pod_resize),
-        ],
-        ..PLAIN
-    },
-    Kind { name: "ConfigMap", rule: core::config_map, ..PLAIN },
-    Kind { name: "Secret", rule: core::secret, ..PLAIN },
-    Kind { name: "ServiceAccount", ..PLAIN },
-    Kind {
-        name: "Service",
-        name_rule: NameRule::Label,
-        status: Some(r#"{"loadBalancer":{}}"#),
-        rule: service::service,
-        subresources: &[("status", service::service_status)],
-        ..PLAIN
-    },
-    Kind {
-        group: APPS,
-        name: "Deployment",
-        has_generation: true,
-        status: Some("{}"),
-        rule: apps::deployment,
-        subresources: &[("status", apps::deployment_status)],
-        ..PLAIN
-    },
-    Kind {
-        group: APPS,
-        name: "ReplicaSet",
-        has_generation: true,
-        status: Some(r#"{"replicas":0}"#),
-        rule: apps::replica_set,
-        subresources: &[("status", apps::replica_set_status)],
-        ..PLAIN
-    },
-    Kind {
-        group: APPS,
-        name: "StatefulSet",
-        name_rule: NameRule::Label,
-        has_generation: true,
-        status: Some(r#"{"availableReplicas":0,"replicas":0}"#),
-        rule: apps::stateful_set,
-        subresources: &[("status", apps::stateful_set_status)],
-        ..PLAIN
-    },
-    Kind {
-        group: APPS,
-        name: "DaemonSet",
-        has_generation: true,
-        status: Some(
-            r#"{"currentNumberScheduled":0,"desiredNumberScheduled":0,"numberMisscheduled":0,"numberReady":0}"#,
-        ),
-        rule: apps::daemon_set,
-        subresources: &[("status", apps::daemon_set_status)],
-        ..PLAIN
-    },
-    Kind { group: APPS, name: "ControllerRevision", rule: apps::controller_revision, ..PLAIN },
-    Kind {
-        group: BATCH,
-        name: "Job",
-        has_generation: true,
-        status: Some("{}"),
-        rule: batch::job,
-        subresources: &[("status", batch::job_status)],
-        ..PLAIN
-    },
-    Kind {
-        group: BATCH,
-        name: "CronJob",
-        has_generation: true,
-        status: Some("{}"),
-        rule: batch::cron_job,
-        subresources: &[("status", |_| {})],
-        ..PLAIN
-    },
-    Kind {
-        group: AUTOSCALING,
-        name: "HorizontalPodAutoscaler",
-        status: Some(r#"{"currentMetrics":null,"desiredReplicas":0}"#),
-        rule: autoscaling::autoscaler,
-        subresources: &[("status", autoscaling::autoscaler_status)],
-        ..PLAIN
-    },
-    Kind { group: AUTOSCALING, name: "Scale", rule: autoscaling::scale, ..PLAIN },
-    Kind {
-        group: "policy",
-        name: "PodDisruptionBudget",
-        has_generation: true,
-        status: Some(r#"{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0}"#),
-        rule: policy::disruption_budget,
-        subresources: &[("status", policy::disruption_budget_status)],
-        ..PLAIN
-    },
-    Kind { group: "coordination.k8s.io", name: "Lease", rule: policy::lease, ..PLAIN },
-    Kind {
-        name: "Namespace",
-        namespaced: false,
-        name_rule: NameRule::Label,
-        status: Some(r#"{"phase":"Active"}"#),
-        rule: core::namespace,
-        subresources: &[("status", core::namespace_status), ("finalize", core::namespace_finalize)],
-        ..PLAIN
-    },
-    Kind {
-        name: "Node",
-        namespaced: false,
-        rule: nodes::node,
-        subresources: &[("status", nodes::node_status)],
-        ..PLAIN
-    },
-    Kind { name: "Event", rule: event::core_event, ..PLAIN },
-    Kind { group: "events.k8s.io", name: "Event", rule: event::event, ..PLAIN },
-    Kind { name: "Endpoints", rule: core::endpoints, ..PLAIN },
-    Kind {
-        group: "discovery.k8s.io",
-        name: "EndpointSlice",
-        has_generation: true,
-        rule: discovery::endpoint_slice,
-        ..PLAIN
-    },
-    Kind {
-        name: "PersistentVolumeClaim",
-        status: Some(r#"{"phase":"Pending"}"#),
-        rule: storage::claim,
-        subresources: &[("status", storage::claim_status)],
-        ..PLAIN
-    },
-    Kind {
-        name: "PersistentVolume",
-        namespaced: false,
-        status: Some(r#"{"phase":"Pending"}"#),
-        rule: storage::volume,
-        subresources: &[("status", storage::volume_status)],
-        ..PLAIN
-    },
-    Kind { group: "storage.k8s.io", name: "StorageClass", namespaced: false, rule: storage::class, ..PLAIN },
-    Kind {
-        group: NETWORKING,
-        name: "Ingress",
-        has_generation: true,
-        status: Some(r#"{"loadBalancer":{}}"#),
-        rule: networking::ingress,
-        subresources: &[("status", networking::ingress_status)],
-        ..PLAIN
-    },
-    Kind {
-        group: NETWORKING,
-        name: "IngressClass",
-        namespaced: false,
-        has_generation: true,
-        rule: networking::ingress_class,
-        ..PLAIN
-    },
-    Kind {
-        group: NETWORKING,
-        name: "NetworkPolicy",
-        has_generation: true,
-        rule: networking::network_policy,
-        ..PLAIN
-    },
-    Kind { group: RBAC, name: "Role", name_rule: NameRule::PathSegment, rule: rbac::role, ..PLAIN },
-    Kind { group: RBAC, name: "RoleBinding", name_rule: NameRule::PathSegment, rule: rbac::binding, ..PLAIN },
-    Kind {
-        group: RBAC,
-        name: "ClusterRole",
-        namespaced: false,
-        name_rule: NameRule::PathSegment,
-        rule: rbac::cluster_role,
-        ..PLAIN
-    },
-    Kind {
-        group: RBAC,
-        name: "ClusterRoleBinding",
-        namespaced: false,
-        name_rule: NameRule::PathSegment,
-        rule: rbac::binding,
-        ..PLAIN
-    },
-    Kind {
-        group: "scheduling.k8s.io",
-        name: "PriorityClass",
-        namespaced: false,
-        rule: policy::priority_class,
-        ..PLAIN
-    },
-    Kind { name: "LimitRange", rule: quota::limit_range, ..PLAIN },
-    Kind {
-        name: "ResourceQuota",
-        status: Some("{}"),
-        rule: quota::resource_quota,
-        subresources: &[("status", quota::resource_quota_status)],
-        ..PLAIN
-    },
-    Kind {
-        name: "ReplicationController",
-        has_generation: true,
-        status: Some(r#"{"replicas":0}"#),
-        rule: core::replication_controller,
-        subresources: &[("status", core::replication_controller_status)],
-        ..PLAIN
-    },
-    Kind { name: "PodTemplate", has_generation: true, rule: core::pod_template, ..PLAIN },
+    Kind::new("", "Pod", core::pod).generation().status("{}", core::pod_status).subresources(&[
+        ("ephemeralcontainers", core::pod_ephemeral_containers),
+        ("resize", core::pod_resize),
+    ]),
+    Kind::new("", "ConfigMap", core::config_map),
+    Kind::new("", "Secret", core::secret),
+    Kind::new("", "ServiceAccount", core::service_account),
+    Kind::new("", "Service", service::service)
+        .named(NameRule::Label)
+        .status(r#"{"loadBalancer":{}}"#, service::service_status),
+    Kind::new(APPS, "Deployment", apps::deployment).generation().status("{}", apps::deployment_status),
+    Kind::new(APPS, "ReplicaSet", apps::replica_set)
+        .generation()
+        .status(r#"{"replicas":0}"#, apps::replica_set_status),
+    Kind::new(APPS, "StatefulSet", apps::stateful_set)
+        .named(NameRule::Label)
+        .generation()
+        .status(r#"{"availableReplicas":0,"replicas":0}"#, apps::stateful_set_status),
+    Kind::new(APPS, "DaemonSet", apps::daemon_set)
+        .generation()
+        .status(DAEMON_SET_STATUS, apps::daemon_set_status),
+    Kind::new(APPS, "ControllerRevision", apps::controller_revision),
+    Kind::new(BATCH, "Job", batch::job).generation().status("{}", batch::job_status),
+    Kind::new(BATCH, "CronJob", batch::cron_job).generation().status("{}", |_| {}),
+    Kind::new(AUTOSCALING, "HorizontalPodAutoscaler", autoscaling::autoscaler)
+        .status(r#"{"currentMetrics":null,"desiredReplicas":0}"#, autoscaling::autoscaler_status),
+    Kind::new(AUTOSCALING, "Scale", autoscaling::scale),
+    Kind::new("policy", "PodDisruptionBudget", policy::disruption_budget)
+        .generation()
+        .status(BUDGET_STATUS, policy::disruption_budget_status),
+    Kind::new("coordination.k8s.io", "Lease", policy::lease),
+    Kind::new("", "Namespace", core::namespace)
+        .cluster()
+        .named(NameRule::Label)
+        .status(r#"{"phase":"Active"}"#, core::namespace_status)
+        .subresources(&[("finalize", core::namespace_finalize)]),
+    Kind::new("", "Node", nodes::node).cluster().status_rule(nodes::node_status),
+    Kind::new("", "Event", event::core_event),
+    Kind::new("events.k8s.io", "Event", event::event),
+    Kind::new("", "Endpoints", core::endpoints),
+    Kind::new("discovery.k8s.io", "EndpointSlice", discovery::endpoint_slice).generation(),
+    Kind::new("", "PersistentVolumeClaim", storage::claim)
+        .status(r#"{"phase":"Pending"}"#, storage::claim_status),
+    Kind::new("", "PersistentVolume", storage::volume)
+        .cluster()
+        .status(r#"{"phase":"Pending"}"#, storage::volume_status),
+    Kind::new("storage.k8s.io", "StorageClass", storage::class).cluster(),
+    Kind::new(NETWORKING, "Ingress", networking::ingress)
+        .generation()
+        .status(r#"{"loadBalancer":{}}"#, networking::ingress_status),
+    Kind::new(NETWORKING, "IngressClass", networking::ingress_class).cluster().generation(),
+    Kind::new(NETWORKING, "NetworkPolicy", networking::network_policy).generation(),
+    Kind::new(RBAC, "Role", rbac::role).named(NameRule::PathSegment),
+    Kind::new(RBAC, "RoleBinding", rbac::binding).named(NameRule::PathSegment),
+    Kind::new(RBAC, "ClusterRole", rbac::cluster_role).cluster().named(NameRule::PathSegment),
+    Kind::new(RBAC, "ClusterRoleBinding", rbac::binding).cluster().named(NameRule::PathSegment),
+    Kind::new("scheduling.k8s.io", "PriorityClass", policy::priority_class).cluster(),
+    Kind::new("", "LimitRange", quota::limit_range),
+    Kind::new("", "ResourceQuota", quota::resource_quota).status("{}", quota::resource_quota_status),
+    Kind::new("", "ReplicationController", core::replication_controller)
+        .generation()
+        .status(r#"{"replicas":0}"#, core::replication_controller_status),
+    Kind::new("", "PodTemplate", core::pod_template).generation(),
 ];

@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 use baton_merge::value::{Map, Value};
 
 use super::lexer::{Lexer, Token};
-use super::{SelectorError, label_key_errors, label_value_errors, quoted};
+use super::{SelectorError, quoted};
 use crate::field::{FieldError, FieldPath};
+use crate::kinds::format;
 
 /// A label selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +122,7 @@ impl Requirement {
         let mut errors = Vec::new();
         let root = FieldPath::default();
         let values_path = root.child("values");
-        if let Some(detail) = details(&label_key_errors(key)) {
+        if let Some(detail) = details(&format::qualified_name(key)) {
             errors.push(FieldError::invalid_text(&root.child("key"), key, &detail));
         }
         if let Some(detail) = operator.wrong_count(values.len()) {
@@ -135,7 +136,7 @@ impl Requirement {
                 let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
                 errors.push(FieldError::invalid_text(&path, value, detail));
             }
-            if let Some(detail) = details(&label_value_errors(value)) {
+            if let Some(detail) = details(&format::label_value(value)) {
                 errors.push(FieldError::invalid_text(&path.key(key), value, &detail));
             }
         }
@@ -243,7 +244,7 @@ fn parse_requirement(lexer: &mut Lexer<'_>) -> Result<Requirement, SelectorError
         Token::Word(key) => key,
         token => return Err(expected(token, ", expected: identifier")),
     };
-    if let Some(detail) = details(&label_key_errors(key)) {
+    if let Some(detail) = details(&format::qualified_name(key)) {
         let error = FieldError::invalid_text(&FieldPath::default(), key, &detail);
         return Err(SelectorError(error.to_string()));
     }

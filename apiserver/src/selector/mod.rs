@@ -1,14 +1,12 @@
 //! Label selectors, in queries and objects, and field selectors.
 
 pub(crate) mod fields;
-mod key;
 mod labels;
 mod lexer;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use fields::{FieldSelector, SelectableFields};
-pub(crate) use key::{label_key_errors, label_value_errors};
 pub(crate) use labels::{LabelSelector, format_labels};
 
 /// The error of an invalid selector, with the server's message.

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::access::{at, int, is_true, list, map, quantity, text, text_or};
 use super::age::{since, time};
-use super::kinds::KINDS;
+use super::kinds::{OWN_ROWS, ROWS};
 use crate::selector::{LabelSelector, format_labels};
 
 /// A cell. Paths are dotted.
@@ -39,26 +39,17 @@ pub(super) enum Cell {
     Timed(fn(Value<'_>, Timestamp) -> String),
 }
 
-/// A row.
-pub(super) enum Row {
-    /// A cell for each column.
-    Cells(&'static [Cell]),
-    /// A function of the object and the time.
-    Own(fn(Value<'_>, Timestamp) -> Vec<Json>),
-}
-
 /// The cells of an object's row.
 pub(crate) fn cells(group: &str, kind: &str, object: Value<'_>, now: Timestamp) -> Vec<Json> {
-    let known = KINDS.iter().find(|known| known.0 == group && known.1 == kind);
-    match known.map(|known| &known.2) {
-        Some(Row::Cells(cells)) => cells.iter().map(|cell| cell.of(object, now)).collect(),
-        Some(Row::Own(row)) => row(object, now),
-        None => {
-            let created = time(at(object, "metadata.creationTimestamp"));
-            let created = created.map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), |time| time.to_string());
-            vec![json!(text(object, "metadata.name")), json!(created)]
-        }
+    if let Some((.., row)) = OWN_ROWS.iter().find(|row| (row.0, row.1) == (group, kind)) {
+        return row(object, now);
     }
+    if let Some((.., cells)) = ROWS.iter().find(|row| (row.0, row.1) == (group, kind)) {
+        return cells.iter().map(|cell| cell.of(object, now)).collect();
+    }
+    let created = time(at(object, "metadata.creationTimestamp"));
+    let created = created.map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), |time| time.to_string());
+    vec![json!(text(object, "metadata.name")), json!(created)]
 }
 
 impl Cell {

@@ -42,18 +42,18 @@ impl CustomColumn {
             return vec![Self { column: Column::new("Age", "date", "", CREATED), path: Some(path) }];
         }
         let read = |column: &Value<'_>| {
-            let said = |name| text(*column, name).to_owned();
+            let member = |name| text(*column, name).to_owned();
             let path = parse(text(*column, "jsonPath"));
-            let description = match said("description") {
+            let description = match member("description") {
                 none if none.is_empty() => {
-                    format!("Custom resource definition column (in JSONPath format): {}", said("jsonPath"))
+                    format!("Custom resource definition column (in JSONPath format): {}", member("jsonPath"))
                 }
                 description => description,
             };
             let column = Column {
-                name: Cow::Owned(said("name")),
-                r#type: Cow::Owned(said("type")),
-                format: Cow::Owned(said("format")),
+                name: Cow::Owned(member("name")),
+                r#type: Cow::Owned(member("type")),
+                format: Cow::Owned(member("format")),
                 description: Cow::Owned(description),
                 priority: super::access::int(*column, "priority"),
             };

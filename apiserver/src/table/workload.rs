@@ -11,13 +11,13 @@ use crate::selector::LabelSelector;
 pub(super) fn component_status(status: Value<'_>, _now: Timestamp) -> Vec<Json> {
     let healthy =
         list(status, "conditions").iter().copied().find(|condition| text(*condition, "type") == "Healthy");
-    let said = |name| healthy.map(|healthy| text(healthy, name)).unwrap_or_default();
-    let state = match (healthy, said("status")) {
+    let member = |name| healthy.map(|healthy| text(healthy, name)).unwrap_or_default();
+    let state = match (healthy, member("status")) {
         (None, _) => "Unknown",
         (_, "True") => "Healthy",
         _ => "Unhealthy",
     };
-    vec![json!(text(status, "metadata.name")), json!(state), json!(said("message")), json!(said("error"))]
+    vec![json!(text(status, "metadata.name")), json!(state), json!(member("message")), json!(member("error"))]
 }
 
 /// The used and the hard amounts of a quota: limits, or all others.

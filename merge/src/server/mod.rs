@@ -60,13 +60,12 @@ pub struct Live<'a> {
 
 /// A server's changes to an object between the field manager and the store, such as defaults. The result decides whether
 /// anything is stored.
-pub type Finish<'f, 'a> = &'f dyn Fn(Value<'a>) -> Value<'a>;
+pub type Finish<'f, 'a> = &'f mut dyn FnMut(Value<'a>) -> Value<'a>;
 
 /// Converts an object of a built-in kind from its `apiVersion` to another one.
 pub type Convert<'f, 'a> = &'f dyn Fn(Value<'a>, &str) -> Value<'a>;
 
 /// The parts of a write that need a server.
-#[derive(Clone, Copy)]
 pub struct Hooks<'f, 'a> {
     /// Runs after the field manager.
     pub finish: Finish<'f, 'a>,
@@ -107,7 +106,7 @@ impl<'a> Resource<'a> {
         write: Write<'a>,
         force: bool,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        let hooks = Hooks { finish: &|object| object, convert: None };
+        let hooks = Hooks { finish: &mut |object| object, convert: None };
         self.apply_with(arena, live, intent, write, force, hooks)
     }
 
@@ -138,7 +137,7 @@ impl<'a> Resource<'a> {
         object: Value<'a>,
         write: Write<'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        let hooks = Hooks { finish: &|object| object, convert: None };
+        let hooks = Hooks { finish: &mut |object| object, convert: None };
         self.update_with(arena, live, object, write, hooks)
     }
 
@@ -241,7 +240,7 @@ impl<'f, 'a> Request<'f, 'a> {
         Self { resource, arena, live, object, write, hooks }
     }
 
-    fn run(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
+    fn run(mut self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
         if self.write.subresource == "scale" {
             return self.scale(verb);
         }
@@ -279,7 +278,8 @@ impl<'f, 'a> Request<'f, 'a> {
                 chain.update(live.unwrap_or(chain.zero), object, self.write.manager)
             }
         };
-        written.object = (self.hooks.finish)(self.reset(resets, written.object));
+        let object = self.reset(resets, written.object);
+        written.object = (self.hooks.finish)(object);
         Ok(self.stored(verb, written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
     }
 

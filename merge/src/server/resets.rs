@@ -20,85 +20,57 @@ pub(crate) enum Resets {
     AllBut(&'static [ResetPath]),
 }
 
-const NOTHING: Resets = Resets::Fields(&[]);
-const STATUS: Resets = Resets::Fields(&[&["status"]]);
-const SPEC: Resets = Resets::Fields(&[&["spec"]]);
-const SPEC_AND_METADATA: Resets = Resets::Fields(&[&["metadata"], &["spec"]]);
+use Resets::{AllBut, Fields};
 
+const NOTHING: Resets = Fields(&[]);
+const STATUS: Resets = Fields(&[&["status"]]);
+const SPEC: Resets = Fields(&[&["spec"]]);
+const SPEC_AND_METADATA: Resets = Fields(&[&["metadata"], &["spec"]]);
+
+#[rustfmt::skip]
 const RULES: &[Rule] = &[
     Rule {
         kinds: &[
-            "Service",
-            "Node",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "ReplicationController",
-            "ResourceQuota",
-            "DaemonSet.apps",
-            "ReplicaSet.apps",
-            "StatefulSet.apps",
-            "HorizontalPodAutoscaler.autoscaling",
-            "CronJob.batch",
-            "Job.batch",
-            "PodDisruptionBudget.policy",
-            "Ingress.networking.k8s.io",
-            "Ingress.extensions",
+            "Service", "Node", "PersistentVolume", "PersistentVolumeClaim", "ReplicationController", "ResourceQuota",
+            "DaemonSet.apps", "ReplicaSet.apps", "StatefulSet.apps", "HorizontalPodAutoscaler.autoscaling",
+            "CronJob.batch", "Job.batch", "PodDisruptionBudget.policy", "Ingress.networking.k8s.io", "Ingress.extensions",
         ],
         resets: &[("", STATUS), ("status", SPEC)],
     },
     Rule {
         kinds: &[
-            "ServiceCIDR.networking.k8s.io",
-            "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
-            "StorageVersion.internal.apiserver.k8s.io",
-            "FlowSchema.flowcontrol.apiserver.k8s.io",
-            "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io",
-            "DeviceTaintRule.resource.k8s.io",
-            "ResourceClaim.resource.k8s.io",
-            "ResourcePoolStatusRequest.resource.k8s.io",
-            "PodGroup.scheduling.k8s.io",
-            "VolumeAttachment.storage.k8s.io",
-            "StorageVersionMigration.storagemigration.k8s.io",
-            "CustomResourceDefinition.apiextensions.k8s.io",
-            "APIService.apiregistration.k8s.io",
+            "ServiceCIDR.networking.k8s.io", "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
+            "StorageVersion.internal.apiserver.k8s.io", "FlowSchema.flowcontrol.apiserver.k8s.io",
+            "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io", "DeviceTaintRule.resource.k8s.io",
+            "ResourceClaim.resource.k8s.io", "ResourcePoolStatusRequest.resource.k8s.io", "PodGroup.scheduling.k8s.io",
+            "VolumeAttachment.storage.k8s.io", "StorageVersionMigration.storagemigration.k8s.io",
+            "CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io",
         ],
         resets: &[("", STATUS), ("status", SPEC_AND_METADATA)],
     },
     Rule { kinds: &["Namespace"], resets: &[("", STATUS), ("status", SPEC), ("finalize", STATUS)] },
     Rule {
         kinds: &["Deployment.apps"],
-        resets: &[("", STATUS), ("status", Resets::Fields(&[&["metadata", "labels"], &["spec"]]))],
+        resets: &[("", STATUS), ("status", Fields(&[&["metadata", "labels"], &["spec"]]))],
     },
     Rule {
         kinds: &["Pod"],
         resets: &[
             ("", STATUS),
-            (
-                "status",
-                Resets::Fields(&[
-                    &["metadata", "deletionTimestamp"],
-                    &["metadata", "ownerReferences"],
-                    &["spec"],
-                ]),
-            ),
-            ("ephemeralcontainers", Resets::AllBut(&[&["spec", "ephemeralContainers"]])),
-            (
-                "resize",
-                Resets::AllBut(&[
-                    &["spec", "containers", "*", "resources"],
-                    &["spec", "containers", "*", "resizePolicy"],
-                    &["spec", "initContainers", "*", "resources"],
-                    &["spec", "initContainers", "*", "resizePolicy"],
-                ]),
-            ),
+            ("status", Fields(&[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"], &["spec"]])),
+            ("ephemeralcontainers", AllBut(&[&["spec", "ephemeralContainers"]])),
+            ("resize", AllBut(&[
+                &["spec", "containers", "*", "resources"], &["spec", "containers", "*", "resizePolicy"],
+                &["spec", "initContainers", "*", "resources"], &["spec", "initContainers", "*", "resizePolicy"],
+            ])),
         ],
     },
     Rule {
         kinds: &["CertificateSigningRequest.certificates.k8s.io"],
         resets: &[
-            ("", Resets::Fields(&[&["spec"], &["status"]])),
-            ("status", Resets::Fields(&[&["spec"], &["status", "conditions"]])),
-            ("approval", Resets::Fields(&[&["spec"], &["status", "certificate"]])),
+            ("", Fields(&[&["spec"], &["status"]])),
+            ("status", Fields(&[&["spec"], &["status", "conditions"]])),
+            ("approval", Fields(&[&["spec"], &["status", "certificate"]])),
         ],
     },
     Rule { kinds: &["PodCertificateRequest.certificates.k8s.io"], resets: &[("status", SPEC)] },

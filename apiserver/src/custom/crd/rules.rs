@@ -36,7 +36,7 @@ pub(super) fn check(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldErr
         if has_lines(field_path) {
             errors.push(FieldError::invalid_text(&at, field_path, "must not contain line breaks"));
         }
-        if !leads_somewhere(schema, field_path) {
+        if !has_field(schema, field_path) {
             errors.push(FieldError::invalid_text(&at, field_path, "must be a valid path"));
         }
     }
@@ -62,7 +62,7 @@ fn has_lines(text: &str) -> bool {
 }
 
 /// Whether a path such as `.spec['a-b']` exists in a schema.
-fn leads_somewhere(schema: &Schema, path: &str) -> bool {
+fn has_field(schema: &Schema, path: &str) -> bool {
     let mut schema = schema;
     let mut rest = path;
     while !rest.is_empty() {

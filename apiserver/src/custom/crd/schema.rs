@@ -15,27 +15,11 @@ const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum M
     XPreserveUnknownFields XValidations]";
 
 /// The members that the root may not have.
+#[rustfmt::skip]
 const NOT_AT_ROOT: [&str; 21] = [
-    "id",
-    "$schema",
-    "$ref",
-    "nullable",
-    "default",
-    "maxProperties",
-    "minProperties",
-    "enum",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "additionalProperties",
-    "patternProperties",
-    "dependencies",
-    "additionalItems",
-    "definitions",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-type",
+    "id", "$schema", "$ref", "nullable", "default", "maxProperties", "minProperties", "enum", "allOf",
+    "anyOf", "oneOf", "not", "additionalProperties", "patternProperties", "dependencies", "additionalItems",
+    "definitions", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-type",
     "x-kubernetes-map-type",
 ];
 

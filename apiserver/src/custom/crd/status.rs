@@ -122,22 +122,22 @@ fn accept_names(crd: &mut Json, others: &[&Json], now: &str) {
         ("kind", "KindConflict", &kinds[..]),
         ("listKind", "ListKindConflict", &kinds[..]),
     ] {
-        let Some(wish) = wanted.get(name) else {
+        let Some(value) = wanted.get(name) else {
             result.remove(name);
             continue;
         };
-        let list = match wish {
+        let list = match value {
             Json::Array(list) => list.as_slice(),
             one => std::slice::from_ref(one),
         };
-        let own = |wish: &Json| {
-            accepted[name] == *wish || accepted[name].as_array().is_some_and(|all| all.contains(wish))
+        let own = |value: &Json| {
+            accepted[name] == *value || accepted[name].as_array().is_some_and(|all| all.contains(value))
         };
-        let refused: Vec<_> = list.iter().filter(|wish| !own(wish) && taken(among, wish)).collect();
+        let refused: Vec<_> = list.iter().filter(|value| !own(value) && taken(among, value)).collect();
         if refused.is_empty() {
-            result.insert(name.to_owned(), wish.clone());
+            result.insert(name.to_owned(), value.clone());
         } else {
-            let message: Vec<_> = refused.iter().map(|wish| format!("{wish} is already in use")).collect();
+            let message: Vec<_> = refused.iter().map(|value| format!("{value} is already in use")).collect();
             let message =
                 if message.len() == 1 { message.concat() } else { format!("[{}]", message.join(", ")) };
             conflict = Some((reason, message));

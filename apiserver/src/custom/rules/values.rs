@@ -24,28 +24,10 @@ static OBJECT: LazyLock<Schema> = LazyLock::new(|| {
 });
 
 /// Reserved words of CEL.
+#[rustfmt::skip]
 const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
+    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
+    "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
 ];
 
 /// The escaped name of a field; none if it can't be escaped.

@@ -14,16 +14,10 @@ pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 pub(super) const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 /// Fields that ephemeral containers may not have.
+#[rustfmt::skip]
 const FORBIDDEN_FOR_EPHEMERAL: [&str; 9] = [
-    "ports",
-    "resources",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
+    "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe",
+    "readinessProbe", "startupProbe", "lifecycle",
 ];
 
 /// The pod's parts that the rules of containers need.

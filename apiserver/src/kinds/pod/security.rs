@@ -308,34 +308,20 @@ pub(super) fn check_linux(scope: &Scope<'_>, errors: &mut Errors) {
 
 /// Fields that a Windows pod may not have.
 pub(super) fn check_windows(scope: &Scope<'_>, errors: &mut Errors) {
+    #[rustfmt::skip]
     const OF_POD: [&str; 15] = [
-        "securityContext.appArmorProfile",
-        "securityContext.seLinuxOptions",
-        "hostUsers",
-        "hostPID",
-        "hostIPC",
-        "securityContext.seccompProfile",
-        "securityContext.fsGroup",
-        "securityContext.fsGroupChangePolicy",
-        "securityContext.sysctls",
-        "shareProcessNamespace",
-        "securityContext.runAsUser",
-        "securityContext.runAsGroup",
-        "securityContext.supplementalGroups",
-        "securityContext.supplementalGroupsPolicy",
-        "securityContext.seLinuxChangePolicy",
+        "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID",
+        "hostIPC", "securityContext.seccompProfile", "securityContext.fsGroup",
+        "securityContext.fsGroupChangePolicy", "securityContext.sysctls", "shareProcessNamespace",
+        "securityContext.runAsUser", "securityContext.runAsGroup", "securityContext.supplementalGroups",
+        "securityContext.supplementalGroupsPolicy", "securityContext.seLinuxChangePolicy",
     ];
+    #[rustfmt::skip]
     const OF_CONTAINER: [&str; 10] = [
-        "securityContext.appArmorProfile",
-        "securityContext.seLinuxOptions",
-        "securityContext.seccompProfile",
-        "securityContext.capabilities",
-        "securityContext.readOnlyRootFilesystem",
-        "securityContext.privileged",
-        "securityContext.allowPrivilegeEscalation",
-        "securityContext.procMount",
-        "securityContext.runAsUser",
-        "securityContext.runAsGroup",
+        "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "securityContext.seccompProfile",
+        "securityContext.capabilities", "securityContext.readOnlyRootFilesystem",
+        "securityContext.privileged", "securityContext.allowPrivilegeEscalation", "securityContext.procMount",
+        "securityContext.runAsUser", "securityContext.runAsGroup",
     ];
     let mut forbid = |parent: &Cursor<'_>, fields: &[&str]| {
         for field in fields.iter().map(|path| parent.at(&path.split('.').collect::<Vec<_>>())) {

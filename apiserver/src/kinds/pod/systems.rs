@@ -10,19 +10,13 @@ use crate::kinds::{
 };
 
 /// The required strings of each source, in the server's order.
+#[rustfmt::skip]
 const REQUIRED: [(&str, &[&str]); 13] = [
-    ("gcePersistentDisk", &["pdName"]),
-    ("awsElasticBlockStore", &["volumeID"]),
-    ("glusterfs", &["endpoints", "path"]),
-    ("rbd", &["monitors", "image"]),
-    ("cinder", &["volumeID"]),
-    ("cephfs", &["monitors"]),
-    ("flexVolume", &["driver"]),
-    ("azureFile", &["secretName", "shareName"]),
-    ("vsphereVolume", &["volumePath"]),
-    ("photonPersistentDisk", &["pdID"]),
-    ("portworxVolume", &["volumeID"]),
-    ("scaleIO", &["gateway", "system", "volumeName"]),
+    ("gcePersistentDisk", &["pdName"]), ("awsElasticBlockStore", &["volumeID"]),
+    ("glusterfs", &["endpoints", "path"]), ("rbd", &["monitors", "image"]), ("cinder", &["volumeID"]),
+    ("cephfs", &["monitors"]), ("flexVolume", &["driver"]), ("azureFile", &["secretName", "shareName"]),
+    ("vsphereVolume", &["volumePath"]), ("photonPersistentDisk", &["pdID"]),
+    ("portworxVolume", &["volumeID"]), ("scaleIO", &["gateway", "system", "volumeName"]),
     ("azureDisk", &["diskName", "diskURI"]),
 ];
 

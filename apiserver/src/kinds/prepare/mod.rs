@@ -90,7 +90,7 @@ fn prepare_update<'a>(
     old: Value<'a>,
 ) -> Value<'a> {
     let mut new = admission::admit(arena, gvk, new, Some(old));
-    let has_status = |kind: &Kind| kind.subresources.iter().any(|(name, _)| *name == "status");
+    let has_status = |kind: &Kind| kind.status_rule.is_some();
     if kind.is_none_or(has_status) {
         new = keep(arena, new, &["status"], old);
     }

@@ -14,46 +14,18 @@ use crate::kinds::{
 };
 
 /// The sources of persistent volumes, in the server's order.
+#[rustfmt::skip]
 const SOURCES: [&str; 22] = [
-    "hostPath",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "glusterfs",
-    "flocker",
-    "nfs",
-    "rbd",
-    "quobyte",
-    "cephfs",
-    "iscsi",
-    "cinder",
-    "fc",
-    "flexVolume",
-    "azureFile",
-    "vsphereVolume",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "azureDisk",
-    "scaleIO",
-    "local",
-    "storageos",
-    "csi",
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte",
+    "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk",
+    "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 ];
 
 /// The sources with mount options.
+#[rustfmt::skip]
 const MOUNTABLE: [&str; 13] = [
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "glusterfs",
-    "nfs",
-    "rbd",
-    "quobyte",
-    "iscsi",
-    "cinder",
-    "cephfs",
-    "azureFile",
-    "vsphereVolume",
-    "azureDisk",
-    "photonPersistentDisk",
+    "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder",
+    "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk",
 ];
 /// The secrets of a CSI driver that are validated.
 const SECRETS: [&str; 4] = [

@@ -16,19 +16,11 @@ const UNSUPPORTED: &[&str] =
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
 
 /// Members that aren't allowed below `allOf`, `anyOf`, `oneOf` and `not`.
+#[rustfmt::skip]
 const STRUCTURAL_ONLY: &[&str] = &[
-    "type",
-    "default",
-    "title",
-    "description",
-    "nullable",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-validations",
+    "type", "default", "title", "description", "nullable", "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-validations",
 ];
 
 /// Checks the root schema of a custom resource.
@@ -156,7 +148,8 @@ fn check_metadata(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
     let Some(metadata) = props.properties.get("metadata") else { return Ok(()) };
     rule(metadata.type_name == "object", at, "the property metadata must be an object")?;
     let names_only = metadata.properties.keys().all(|name| ["name", "generateName"].contains(name));
-    let has_no_more = metadata.set_members.iter().all(|name| ["type", "default", "properties"].contains(name));
+    let has_no_more =
+        metadata.set_members.iter().all(|name| ["type", "default", "properties"].contains(name));
     rule(
         !is_root || (names_only && has_no_more),
         at,

@@ -20,14 +20,9 @@ pub use values::values;
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
+#[rustfmt::skip]
 pub const ALL: &[(&str, Target)] = &[
-    ("fields_v1", fields_v1),
-    ("field_sets", field_sets),
-    ("values", values),
-    ("release", release),
-    ("openapi", openapi),
-    ("crd", crd),
-    ("smd_schema", smd_schema),
-    ("driver_line", driver_line),
+    ("fields_v1", fields_v1), ("field_sets", field_sets), ("values", values), ("release", release),
+    ("openapi", openapi), ("crd", crd), ("smd_schema", smd_schema), ("driver_line", driver_line),
     ("driver_request", driver_request),
 ];
