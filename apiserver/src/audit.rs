@@ -81,6 +81,6 @@ fn reference(about: &Attributes, request: &Request) -> Value {
         ("apiVersion", version.unwrap_or_default()),
         ("subresource", &about.subresource),
     ];
-    let said = members.into_iter().filter(|(_, value)| !value.is_empty());
-    Value::Object(said.map(|(name, value)| (name.to_owned(), value.into())).collect::<Map<_, _>>())
+    let set = members.into_iter().filter(|(_, value)| !value.is_empty());
+    Value::Object(set.map(|(name, value)| (name.to_owned(), value.into())).collect::<Map<_, _>>())
 }

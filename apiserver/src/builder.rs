@@ -234,7 +234,7 @@ impl ApiServer {
     /// Creates the objects of every cluster.
     fn begin(&self) -> Result<(), StartError> {
         initial::store(&self.server);
-        if self.server.actors.play(Actor::AccessControl) {
+        if self.server.actors.is_active(Actor::AccessControl) {
             let roles = documents(actors::rbac::BOOTSTRAP)?;
             roles.iter().try_for_each(|role| self.create(role, "kube-apiserver"))?;
         }
@@ -459,8 +459,8 @@ fn documents(text: &str) -> Result<Vec<Value>, StartError> {
         }
     }
     let checked = objects.into_iter().map(|(position, object)| {
-        let says = |name: &str| object[name].as_str().is_some_and(|text| !text.is_empty());
-        if says("apiVersion") && says("kind") {
+        let has = |name: &str| object[name].as_str().is_some_and(|text| !text.is_empty());
+        if has("apiVersion") && has("kind") {
             Ok(object)
         } else {
             Err(StartError::NoObject { what: document(position) })

@@ -51,7 +51,7 @@ const RULES: [Rule; 2] = [
 ];
 
 /// The object with the default class, if it needs one and one exists.
-pub(crate) fn given<'a>(
+pub(crate) fn with_default_class<'a>(
     server: &Server,
     arena: &'a Arena,
     resource: &Resource,

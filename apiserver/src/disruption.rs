@@ -138,9 +138,9 @@ fn check(target: &RequestTarget, budget: &Json) -> Result<(), Failure> {
     }
     let (current, desired) = (int(&status["currentHealthy"]), int(&status["desiredHealthy"]));
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
-    let said = conditions.find(|own| own["type"] == "DisruptionAllowed" && own["status"] == "False");
-    let said = said.map(|own| (own["reason"].as_str(), own["message"].as_str().unwrap_or_default()));
-    Err(too_many(&match said {
+    let reason = conditions.find(|own| own["type"] == "DisruptionAllowed" && own["status"] == "False");
+    let reason = reason.map(|own| (own["reason"].as_str(), own["message"].as_str().unwrap_or_default()));
+    Err(too_many(&match reason {
         Some((Some("SyncFailed"), why)) if !why.is_empty() => format!(
             "The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
         ),
@@ -185,8 +185,8 @@ fn note(server: &Server, pod: &RequestTarget) -> Result<(), Failure> {
                 conditions.push(condition.clone());
             }
         });
-        let noted = live.replaced(object, &pod.resource.storage_version);
-        if server.store.put(&pod.resource.storage, pod.key(), Some(&live), &noted).is_ok() {
+        let updated = live.replaced(object, &pod.resource.storage_version);
+        if server.store.put(&pod.resource.storage, pod.key(), Some(&live), &updated).is_ok() {
             return Ok(());
         }
     }

@@ -14,7 +14,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tower::Service;
 
 use crate::{
-    faults::{ClientName, Cut, Faults, Flow},
+    faults::{ClientName, Cut, Faults, Flow, RequestInfo},
     http::{Body, Request as Read, Response},
     paused::Repeats,
     server::{MAX_BODY, Server},
@@ -60,14 +60,6 @@ where
             request.headers_mut().insert(IMPERSONATED, user);
         }
         Box::pin(async move {
-            // Panics in the client's task, where the loop is.
-            if let Some(requests) = repeats.count(&request) {
-                panic!(
-                    "a client sends the same again and again, and tokio's paused time can't advance, so that no sleep and no \
-                     timeout ends:\n{requests}\nLet it write only what differs, and wait before it tries again. \
-                     Builder::repeat_limit allows more."
-                );
-            }
             let (parts, body) = request.into_parts();
             let mut body = Box::pin(body);
             let (body, refused) = match Limited::new(body.as_mut(), MAX_BODY).collect().await {
@@ -88,7 +80,17 @@ where
                 };
                 Ok::<_, Infallible>(response.into_response())
             };
-            faults.pass(Request::from_parts(parts, body), serve).await
+            let request = Request::from_parts(parts, body);
+            let info = RequestInfo::of(&request, request.body());
+            // Panics in the client's task, where the loop is.
+            if let Some(requests) = repeats.count(&info) {
+                panic!(
+                    "a client sends the same again and again, and tokio's paused time can't advance, so that no sleep and no \
+                     timeout ends:\n{requests}\nLet it write only what differs, and wait before it tries again. \
+                     Builder::repeat_limit allows more."
+                );
+            }
+            faults.pass_known(info, request, serve).await
         })
     }
 }

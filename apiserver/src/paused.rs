@@ -7,7 +7,6 @@ use std::{
     time,
 };
 
-use http::Request;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -44,8 +43,7 @@ impl Repeats {
     }
 
     /// Counts a request. Returns a message with the most frequent requests, if the limit is exceeded.
-    pub(crate) fn count<B>(&self, request: &Request<B>) -> Option<String> {
-        let info = RequestInfo::of(request, &[]);
+    pub(crate) fn count(&self, info: &RequestInfo) -> Option<String> {
         let of = |kind, name: &str| if name.is_empty() { String::new() } else { format!(", {kind} {name}") };
         let manager = of("field manager", info.query("fieldManager").unwrap_or_default());
         let what = format!("{} {}{manager}{}", info.method, info.path, of("client", &info.client));
@@ -72,13 +70,15 @@ impl Repeats {
 mod tests {
     use std::time::Duration;
 
+    use http::Request;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn requests_are_counted_until_the_clock_advances() {
         let repeats = Repeats::new(2);
-        let read = Request::get("/api/v1/pods/a").body(()).unwrap();
-        let write = Request::patch("/api/v1/pods/a?fieldManager=x").body(()).unwrap();
+        let read = RequestInfo::of(&Request::get("/api/v1/pods/a").body(()).unwrap(), &[]);
+        let write = RequestInfo::of(&Request::patch("/api/v1/pods/a?fieldManager=x").body(()).unwrap(), &[]);
         for _ in 0..2 {
             assert_eq!((repeats.count(&read), repeats.count(&write)), (None, None));
         }
@@ -93,7 +93,7 @@ mod tests {
     #[tokio::test]
     async fn time_that_is_not_paused_has_no_limit() {
         let repeats = Repeats::new(1);
-        let write = Request::patch("/api/v1/pods/a").body(()).unwrap();
+        let write = RequestInfo::of(&Request::patch("/api/v1/pods/a").body(()).unwrap(), &[]);
         assert!((0..100).all(|_| repeats.count(&write).is_none()));
         assert!(!is_paused());
     }

@@ -33,7 +33,7 @@ const COMPUTED: &str = "must not be provided in pod spec; priority admission con
 ///
 /// # Errors
 /// When the class doesn't exist, or the pod has another priority.
-pub(crate) fn given<'a>(
+pub(crate) fn with_priority<'a>(
     server: &Server,
     arena: &'a Arena,
     target: &RequestTarget,

@@ -239,11 +239,15 @@ pub(crate) struct Registry {
     versions: HashMap<String, Arc<GroupVersion>>,
     /// The groups of custom resources in the order of discovery, with their versions, the preferred one first.
     custom: Vec<(String, Vec<Arc<GroupVersion>>)>,
+    preferred: Vec<Arc<Resource>>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { versions: BUILT_IN.iter().map(|of| (of.path(), of.clone())).collect(), custom: Vec::new() }
+        let versions = BUILT_IN.iter().map(|of| (of.path(), of.clone())).collect();
+        let mut registry = Self { versions, custom: Vec::new(), preferred: Vec::new() };
+        registry.set_preferred();
+        registry
     }
 }
 
@@ -280,12 +284,17 @@ impl Registry {
     /// All resources, each once: in the preferred version of its group or the next one that has it, and in the group that
     /// stores it.
     pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.preferred.iter()
+    }
+
+    fn set_preferred(&mut self) {
         let custom = self.custom.iter().flat_map(|(_, versions)| versions);
         let all = BY_PREFERENCE.iter().chain(custom).flat_map(|of| &of.resources);
         let mut seen = HashSet::new();
-        all.filter(move |resource| {
-            resource.gvk.group == resource.stored_as.group && seen.insert(resource.storage.as_str())
-        })
+        let is_first = |resource: &&Arc<Resource>| {
+            resource.gvk.group == resource.stored_as.group && seen.insert(resource.storage.clone())
+        };
+        self.preferred = all.filter(is_first).cloned().collect();
     }
 
     /// Replaces the custom resources.
@@ -299,6 +308,7 @@ impl Registry {
             self.versions.extend(versions.iter().map(|of| (of.path(), of.clone())));
         }
         self.custom = custom;
+        self.set_preferred();
     }
 
     /// The groups of custom resources with their versions, the preferred one first.

@@ -30,7 +30,7 @@ pub(crate) fn to_patch(resource: &Resource, object: Value<'_>) -> Result<serde_j
             let arena = Arena::new();
             let (mut scale, _) = paths
                 .of(&arena, object)
-                .map(|(scale, says)| (scale.to_json(), says))
+                .map(|(scale, has_replicas)| (scale.to_json(), has_replicas))
                 .map_err(Failure::internal)?;
             scale["spec"]["replicas"] = i32::MIN.into();
             Ok(scale)

@@ -10,8 +10,7 @@ use super::{
     object::{has_finalizer, is_deleted, name, namespace, owners, text, uid},
     view::Object,
 };
-const ORPHAN: &str = "orphan";
-const FOREGROUND: &str = "foregroundDeletion";
+use crate::kinds::{FOREGROUND, ORPHAN};
 
 pub(super) struct GarbageCollector;
 

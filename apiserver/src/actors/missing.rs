@@ -32,7 +32,7 @@ impl Actors {
         else {
             return;
         };
-        let Some(report) = missing(&self.playing, kind, *actor) else { return };
+        let Some(report) = missing(&self.active, kind, *actor) else { return };
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if !reported.contains(kind) {
             reported.push(kind);
@@ -42,13 +42,13 @@ impl Actors {
 }
 
 /// The report about a kind, on a server with actors for workloads.
-fn missing(playing: &[Actor], kind: &str, actor: Option<Actor>) -> Option<String> {
-    if !playing.iter().any(|actor| matches!(actor, Actor::Deployments | Actor::Pods)) {
+fn missing(active: &[Actor], kind: &str, actor: Option<Actor>) -> Option<String> {
+    if !active.iter().any(|actor| matches!(actor, Actor::Deployments | Actor::Pods)) {
         return None;
     }
     match actor {
         None => Some(format!("no actor works on a {kind}: its status stays as clients write it")),
-        Some(actor) if playing.contains(&actor) => None,
+        Some(actor) if active.contains(&actor) => None,
         Some(actor) => {
             Some(format!("no actor works on a {kind} here: the server was started without {actor}"))
         }
@@ -61,15 +61,15 @@ mod tests {
 
     #[test]
     fn a_server_that_runs_workloads_names_the_actor_that_is_missing() {
-        let says = |playing: &[Actor], actor| missing(playing, "StatefulSet", actor);
-        assert_eq!(says(&[Actor::AccessControl], Some(Actor::StatefulSets)), None);
-        assert_eq!(says(&[Actor::Pods, Actor::StatefulSets], Some(Actor::StatefulSets)), None);
+        let report = |active: &[Actor], actor| missing(active, "StatefulSet", actor);
+        assert_eq!(report(&[Actor::AccessControl], Some(Actor::StatefulSets)), None);
+        assert_eq!(report(&[Actor::Pods, Actor::StatefulSets], Some(Actor::StatefulSets)), None);
         assert_eq!(
-            says(&[Actor::Pods], Some(Actor::StatefulSets)).unwrap(),
+            report(&[Actor::Pods], Some(Actor::StatefulSets)).unwrap(),
             "no actor works on a StatefulSet here: the server was started without stateful-sets"
         );
         assert_eq!(
-            says(&[Actor::Pods], None).unwrap(),
+            report(&[Actor::Pods], None).unwrap(),
             "no actor works on a StatefulSet: its status stays as clients write it"
         );
     }

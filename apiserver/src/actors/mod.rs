@@ -5,6 +5,7 @@
 
 mod autoscaler;
 mod budgets;
+mod claim;
 mod claims;
 mod client;
 mod deployments;
@@ -140,7 +141,7 @@ impl FromStr for Actor {
 
 /// The actors of a server, and how tests control them.
 pub(crate) struct Actors {
-    playing: Vec<Actor>,
+    active: Vec<Actor>,
     pub(crate) settings: watch::Sender<Settings>,
     /// Held from the check of the quotas until the object is stored.
     quotas: Mutex<()>,
@@ -148,23 +149,23 @@ pub(crate) struct Actors {
 }
 
 impl Actors {
-    pub(crate) fn new(mut playing: Vec<Actor>) -> Self {
-        playing.sort();
-        playing.dedup();
+    pub(crate) fn new(mut active: Vec<Actor>) -> Self {
+        active.sort();
+        active.dedup();
         Self {
-            playing,
+            active,
             settings: watch::Sender::default(),
             quotas: Mutex::default(),
             reported: Mutex::default(),
         }
     }
 
-    pub(crate) fn play(&self, actor: Actor) -> bool {
-        self.playing.contains(&actor)
+    pub(crate) fn is_active(&self, actor: Actor) -> bool {
+        self.active.contains(&actor)
     }
 
     fn controllers(&self) -> Vec<Box<dyn Controller>> {
-        self.playing.iter().map(|actor| controller(*actor)).collect()
+        self.active.iter().map(|actor| controller(*actor)).collect()
     }
 }
 

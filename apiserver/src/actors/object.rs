@@ -3,6 +3,7 @@
 use baton_merge::{Arena, value};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::{selector::LabelSelector, types};
 
@@ -135,6 +136,20 @@ pub(super) fn pod_of(owner: &Value, template: &Value) -> Value {
         }
     }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+}
+
+pub(super) fn replicas(object: &Value) -> i64 {
+    object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
+}
+
+/// The hash of a template, of the length and the letters of the real one, which depends on how Go prints the template.
+pub(super) fn hash(template: &Value, collisions: i64) -> String {
+    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    let text = format!("{template}{collisions}");
+    let number =
+        Sha256::digest(text).iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+    let letter = |digit: u8| LETTERS.get(usize::from(digit) % LETTERS.len()).copied().map_or('x', char::from);
+    number.to_string().bytes().map(letter).collect()
 }
 
 /// A timestamp as JSON.

@@ -35,7 +35,7 @@ impl Controller for Kubelet {
         let pods = pass.list("", "pods");
         note(&mut self.since, &pods, pass.now);
         // Without the claims' actor, claims are never bound, and pods don't wait for them.
-        let waits = pass.server.actors.play(Actor::Claims);
+        let waits = pass.server.actors.is_active(Actor::Claims);
         let claims = if waits { Some(pass.list("", "persistentvolumeclaims")) } else { None };
         for pod in &pods {
             if is_deleted(pod) {

@@ -7,11 +7,11 @@ use tokio::time::Instant;
 
 use super::{
     Controller, Pass,
+    claim::claim,
     client::Refused,
-    deployments::{claim, hash, replicas},
     object::{
-        controller, int, is_controlled_by, is_deleted, is_ready, items, name, namespace, owners, pod_of,
-        reference_to, text, uid,
+        controller, hash, int, is_controlled_by, is_deleted, is_ready, items, name, namespace, owners,
+        pod_of, reference_to, replicas, text, uid,
     },
     settled::{Controlled, Settled, note, uids},
     view::Object,

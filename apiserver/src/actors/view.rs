@@ -28,7 +28,7 @@ struct Collection {
     /// The kind and version of the objects, which changes with the served versions of a custom resource.
     kind: Option<GroupVersionKind>,
     /// The store's version up to which changes are included.
-    seen: u64,
+    up_to: u64,
     objects: BTreeMap<Key, Object>,
 }
 
@@ -38,7 +38,7 @@ impl View {
         if collection.kind.as_ref() != Some(&resource.stored_as) {
             *collection = Collection { kind: Some(resource.stored_as.clone()), ..Collection::default() };
         }
-        match server.store.changes_after(&resource.storage, collection.seen) {
+        match server.store.changes_after(&resource.storage, collection.up_to) {
             Ok((changes, version)) => {
                 for change in changes {
                     match change.kind {
@@ -46,13 +46,13 @@ impl View {
                         _ => collection.objects.insert(change.key, read(resource, &change.record)),
                     };
                 }
-                collection.seen = version;
+                collection.up_to = version;
             }
             Err(_) => {
                 if let Ok(all) = server.store.list(&resource.storage, &Range::default()) {
                     let read = |(key, record): (Key, Arc<Record>)| (key, read(resource, &record));
                     collection.objects = all.objects.into_iter().map(read).collect();
-                    collection.seen = all.version;
+                    collection.up_to = all.version;
                 }
             }
         }

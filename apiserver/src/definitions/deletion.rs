@@ -148,7 +148,7 @@ fn is_terminating(resource: &Resource) -> bool {
 }
 
 /// Follows the removal of an object: it may have been a CRD, or the last object of a terminating one.
-pub(crate) fn object_gone(server: &Server, resource: &Arc<Resource>) -> Result<(), Failure> {
+pub(crate) fn object_removed(server: &Server, resource: &Arc<Resource>) -> Result<(), Failure> {
     if resource.is(GROUP, KIND) {
         accept_freed_names(server, resource)?;
         serve(server);

@@ -132,6 +132,21 @@ impl Faults {
     /// When a rule cuts the connection, or the server fails to respond.
     pub async fn pass<B, F, E>(
         &self,
+        request: Request<Bytes>,
+        serve: impl FnOnce(Request<Bytes>) -> F,
+    ) -> Result<Response<Flow<B>>, Cut>
+    where
+        B: Body<Data = Bytes, Error: Into<Failure>>,
+        F: Future<Output = Result<Response<B>, E>>,
+    {
+        let info = RequestInfo::of(&request, request.body());
+        self.pass_known(info, request, serve).await
+    }
+
+    /// As [`pass`](Self::pass), with the request's info.
+    pub(crate) async fn pass_known<B, F, E>(
+        &self,
+        mut info: RequestInfo,
         mut request: Request<Bytes>,
         serve: impl FnOnce(Request<Bytes>) -> F,
     ) -> Result<Response<Flow<B>>, Cut>
@@ -139,7 +154,6 @@ impl Faults {
         B: Body<Data = Bytes, Error: Into<Failure>>,
         F: Future<Output = Result<Response<B>, E>>,
     {
-        let mut info = RequestInfo::of(&request, request.body());
         if info.is_write() {
             info.write = Some(self.writes.fetch_add(1, Ordering::Relaxed) + 1);
         }

@@ -78,13 +78,13 @@ fn plural<'t>(one: &'t str, many: &'t str, count: usize) -> &'t str {
 }
 
 /// The offenders: the pod, its containers, or both.
-struct Doers<'v> {
+struct Offenders<'v> {
     pod: bool,
     containers: Vec<&'v str>,
 }
 
-impl Doers<'_> {
-    fn are_none(&self) -> bool {
+impl Offenders<'_> {
+    fn is_empty(&self) -> bool {
         !self.pod && self.containers.is_empty()
     }
 
@@ -94,11 +94,11 @@ impl Doers<'_> {
     }
 
     /// The violation of a field of the security context.
-    fn violation(&self, reason: &str, does: &str) -> Option<Violation> {
-        if self.are_none() {
+    fn violation(&self, reason: &str, must: &str) -> Option<Violation> {
+        if self.is_empty() {
             None
         } else {
-            violation(reason, format!("{} {does}", self.named().join(" and ")))
+            violation(reason, format!("{} {must}", self.named().join(" and ")))
         }
     }
 }
@@ -115,17 +115,20 @@ impl<'v> Pod<'v> {
     }
 
     /// The containers that match.
-    fn those(self, mut does: impl FnMut(&'v Value) -> bool) -> Vec<&'v str> {
+    fn containers_that(self, mut is_offender: impl FnMut(&'v Value) -> bool) -> Vec<&'v str> {
         self.containers()
-            .filter(|container| does(container))
+            .filter(|container| is_offender(container))
             .map(|container| text(container, "/name"))
             .collect()
     }
 
     /// The pod and containers whose security context matches.
-    fn doers(self, mut does: impl FnMut(&'v Value) -> bool) -> Doers<'v> {
-        let pod = does(&self.spec["securityContext"]);
-        Doers { pod, containers: self.those(|container| does(&container["securityContext"])) }
+    fn offenders(self, mut is_offender: impl FnMut(&'v Value) -> bool) -> Offenders<'v> {
+        let pod = is_offender(&self.spec["securityContext"]);
+        Offenders {
+            pod,
+            containers: self.containers_that(|container| is_offender(&container["securityContext"])),
+        }
     }
 
     fn is_windows(self) -> bool {
@@ -147,9 +150,10 @@ fn allow_privilege_escalation(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     if minor >= 25 && pod.is_windows() {
         return None;
     }
-    let bad = pod.those(|container| container["securityContext"]["allowPrivilegeEscalation"] != false);
-    let doers = Doers { pod: false, containers: bad };
-    doers.violation(
+    let found =
+        pod.containers_that(|container| container["securityContext"]["allowPrivilegeEscalation"] != false);
+    let offenders = Offenders { pod: false, containers: found };
+    offenders.violation(
         "allowPrivilegeEscalation != false",
         "must set securityContext.allowPrivilegeEscalation=false",
     )
@@ -157,7 +161,7 @@ fn allow_privilege_escalation(pod: Pod<'_>, minor: u32) -> Option<Violation> {
 
 fn app_armor_profile(pod: Pod<'_>, _: u32) -> Option<Violation> {
     let mut values = BTreeSet::new();
-    let doers = pod.doers(|context| {
+    let offenders = pod.offenders(|context| {
         let profile = &context["appArmorProfile"];
         let is_bad = !profile.is_null() && !matches!(text(profile, "/type"), "RuntimeDefault" | "Localhost");
         is_bad && {
@@ -167,12 +171,12 @@ fn app_armor_profile(pod: Pod<'_>, _: u32) -> Option<Violation> {
     });
     let is_allowed =
         |value: &str| value.is_empty() || value == "runtime/default" || value.starts_with("localhost/");
-    let bad = pod.annotations().filter(|(key, value)| {
+    let found = pod.annotations().filter(|(key, value)| {
         key.starts_with("container.apparmor.security.beta.kubernetes.io/") && !is_allowed(value)
     });
-    let mut annotations: Vec<_> = bad.map(|(key, value)| format!("{key}={value:?}")).collect();
+    let mut annotations: Vec<_> = found.map(|(key, value)| format!("{key}={value:?}")).collect();
     annotations.sort();
-    let mut setters = doers.named();
+    let mut setters = offenders.named();
     if !annotations.is_empty() {
         setters.push(plural("annotation", "annotations", annotations.len()).to_owned());
     }
@@ -188,55 +192,49 @@ fn app_armor_profile(pod: Pod<'_>, _: u32) -> Option<Violation> {
 /// The containers that add disallowed capabilities, and those capabilities.
 fn adding(pod: Pod<'_>, is_allowed: impl Fn(&str) -> bool) -> (Vec<&str>, BTreeSet<&str>) {
     let mut forbidden = BTreeSet::new();
-    let bad = pod.those(|container| {
+    let found = pod.containers_that(|container| {
         let added = items(container, "/securityContext/capabilities/add").iter().filter_map(Value::as_str);
         let before: Vec<_> = added.filter(|name| !is_allowed(name)).collect();
         forbidden.extend(before.iter().copied());
         !before.is_empty()
     });
-    (bad, forbidden)
+    (found, forbidden)
 }
 
-fn must_not_add(bad: &[&str], forbidden: BTreeSet<&str>) -> String {
+fn must_not_add(found: &[&str], forbidden: BTreeSet<&str>) -> String {
     let forbidden = quoted(forbidden);
-    format!("{} must not include {forbidden} in securityContext.capabilities.add", containers(bad))
+    format!("{} must not include {forbidden} in securityContext.capabilities.add", containers(found))
 }
 
 fn capabilities(pod: Pod<'_>, _: u32) -> Option<Violation> {
+    #[rustfmt::skip]
     const ALLOWED: [&str; 13] = [
-        "AUDIT_WRITE",
-        "CHOWN",
-        "DAC_OVERRIDE",
-        "FOWNER",
-        "FSETID",
-        "KILL",
-        "MKNOD",
-        "NET_BIND_SERVICE",
-        "SETFCAP",
-        "SETGID",
-        "SETPCAP",
-        "SETUID",
-        "SYS_CHROOT",
+        "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
+        "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
     ];
-    let (bad, forbidden) = adding(pod, |name| ALLOWED.contains(&name));
-    if bad.is_empty() { None } else { violation("non-default capabilities", must_not_add(&bad, forbidden)) }
+    let (found, forbidden) = adding(pod, |name| ALLOWED.contains(&name));
+    if found.is_empty() {
+        None
+    } else {
+        violation("non-default capabilities", must_not_add(&found, forbidden))
+    }
 }
 
 fn capabilities_restricted(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     if minor >= 25 && pod.is_windows() {
         return None;
     }
-    let keeping = pod.those(|container| {
+    let keeping = pod.containers_that(|container| {
         !items(container, "/securityContext/capabilities/drop").iter().any(|name| name == "ALL")
     });
-    let (bad, forbidden) = adding(pod, |name| name == "NET_BIND_SERVICE");
+    let (found, forbidden) = adding(pod, |name| name == "NET_BIND_SERVICE");
     let mut details = Vec::new();
     if !keeping.is_empty() {
         details
             .push(format!("{} must set securityContext.capabilities.drop=[\"ALL\"]", containers(&keeping)));
     }
-    if !bad.is_empty() {
-        details.push(must_not_add(&bad, forbidden));
+    if !found.is_empty() {
+        details.push(must_not_add(&found, forbidden));
     }
     violation("unrestricted capabilities", details.join("; "))
 }
@@ -248,54 +246,54 @@ fn host_namespaces(pod: Pod<'_>, _: u32) -> Option<Violation> {
 }
 
 fn host_path_volumes(pod: Pod<'_>, _: u32) -> Option<Violation> {
-    let bad = items(pod.spec, "/volumes").iter().filter(|volume| !volume["hostPath"].is_null());
-    let bad: Vec<_> = bad.map(|volume| text(volume, "/name")).collect();
-    let volumes = || format!("{} {}", plural("volume", "volumes", bad.len()), quoted(&bad));
-    if bad.is_empty() { None } else { violation("hostPath volumes", volumes()) }
+    let found = items(pod.spec, "/volumes").iter().filter(|volume| !volume["hostPath"].is_null());
+    let found: Vec<_> = found.map(|volume| text(volume, "/name")).collect();
+    let volumes = || format!("{} {}", plural("volume", "volumes", found.len()), quoted(&found));
+    if found.is_empty() { None } else { violation("hostPath volumes", volumes()) }
 }
 
 fn host_ports(pod: Pod<'_>, _: u32) -> Option<Violation> {
     let mut ports = BTreeSet::new();
-    let bad = pod.those(|container| {
+    let found = pod.containers_that(|container| {
         let own = items(container, "/ports").iter().filter_map(|port| port["hostPort"].as_i64());
         let own: Vec<_> = own.filter(|port| *port != 0).map(|port| port.to_string()).collect();
         let is_bad = !own.is_empty();
         ports.extend(own);
         is_bad
     });
-    let (use_, port) = (plural("uses", "use", bad.len()), plural("hostPort", "hostPorts", ports.len()));
+    let (use_, port) = (plural("uses", "use", found.len()), plural("hostPort", "hostPorts", ports.len()));
     let ports: Vec<_> = ports.into_iter().collect();
-    let detail = || format!("{} {use_} {port} {}", containers(&bad), ports.join(", "));
-    if bad.is_empty() { None } else { violation("hostPort", detail()) }
+    let detail = || format!("{} {use_} {port} {}", containers(&found), ports.join(", "));
+    if found.is_empty() { None } else { violation("hostPort", detail()) }
 }
 
 fn host_probes(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     if minor < 34 {
         return None;
     }
-    let (mut bad, mut hosts) = (BTreeSet::new(), BTreeSet::new());
+    let (mut found, mut hosts) = (BTreeSet::new(), BTreeSet::new());
     for container in pod.containers() {
         let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| &container[probe]);
         let handlers = ["postStart", "preStop"].map(|handler| &container["lifecycle"][handler]);
         let all = probes.into_iter().chain(handlers);
         let own = all.flat_map(|of| ["httpGet", "tcpSocket"].map(|action| text(&of[action], "/host")));
         for host in own.filter(|host| !host.is_empty()) {
-            bad.insert(text(container, "/name"));
+            found.insert(text(container, "/name"));
             hosts.insert(host);
         }
     }
-    if bad.is_empty() {
+    if found.is_empty() {
         return None;
     }
-    let bad: Vec<_> = bad.into_iter().collect();
-    let use_ = plural("uses", "use", bad.len());
+    let found: Vec<_> = found.into_iter().collect();
+    let use_ = plural("uses", "use", found.len());
     let what = plural("probe or lifecycle host", "probe or lifecycle hosts", hosts.len());
-    violation("probe or lifecycle host", format!("{} {use_} {what} {}", containers(&bad), quoted(hosts)))
+    violation("probe or lifecycle host", format!("{} {use_} {what} {}", containers(&found), quoted(hosts)))
 }
 
 fn privileged(pod: Pod<'_>, _: u32) -> Option<Violation> {
-    let bad = pod.those(|container| container["securityContext"]["privileged"] == true);
-    Doers { pod: false, containers: bad }
+    let found = pod.containers_that(|container| container["securityContext"]["privileged"] == true);
+    Offenders { pod: false, containers: found }
         .violation("privileged", "must not set securityContext.privileged=true")
 }
 
@@ -305,41 +303,35 @@ fn proc_mount_baseline(pod: Pod<'_>, minor: u32) -> Option<Violation> {
 
 fn proc_mount(pod: Pod<'_>, _: u32) -> Option<Violation> {
     let mut kinds = BTreeSet::new();
-    let bad = pod.those(|container| {
+    let found = pod.containers_that(|container| {
         let kind = container["securityContext"]["procMount"].as_str().filter(|kind| *kind != "Default");
         kinds.extend(kind);
         kind.is_some()
     });
-    let does = format!("must not set securityContext.procMount to {}", quoted(kinds));
-    Doers { pod: false, containers: bad }.violation("procMount", &does)
+    let must = format!("must not set securityContext.procMount to {}", quoted(kinds));
+    Offenders { pod: false, containers: found }.violation("procMount", &must)
 }
 
 fn restricted_volumes(pod: Pod<'_>, _: u32) -> Option<Violation> {
+    #[rustfmt::skip]
     const ALLOWED: [&str; 9] = [
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
+        "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim",
+        "projected", "secret",
     ];
-    let (mut bad, mut kinds) = (Vec::new(), BTreeSet::new());
+    let (mut found, mut kinds) = (Vec::new(), BTreeSet::new());
     for volume in
         items(pod.spec, "/volumes").iter().filter(|volume| ALLOWED.iter().all(|kind| volume[*kind].is_null()))
     {
         let kind = volume.as_object().into_iter().flatten().find(|(field, _)| *field != "name");
-        bad.push(text(volume, "/name"));
+        found.push(text(volume, "/name"));
         kinds.insert(kind.map_or("unknown", |(kind, _)| kind.as_str()));
     }
-    if bad.is_empty() {
+    if found.is_empty() {
         return None;
     }
-    let (volume, use_) = (plural("volume", "volumes", bad.len()), plural("uses", "use", bad.len()));
+    let (volume, use_) = (plural("volume", "volumes", found.len()), plural("uses", "use", found.len()));
     let what = plural("restricted volume type", "restricted volume types", kinds.len());
-    let detail = format!("{volume} {} {use_} {what} {}", quoted(bad), quoted(kinds));
+    let detail = format!("{volume} {} {use_} {what} {}", quoted(found), quoted(kinds));
     violation("restricted volume types", detail)
 }
 
@@ -348,15 +340,15 @@ fn run_as_non_root(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     if minor >= 35 && pod.has_own_users() {
         return None;
     }
-    let doers = pod.doers(|context| context["runAsNonRoot"] == false);
-    if !doers.are_none() {
-        return doers.violation(REASON, "must not set securityContext.runAsNonRoot=false");
+    let offenders = pod.offenders(|context| context["runAsNonRoot"] == false);
+    if !offenders.is_empty() {
+        return offenders.violation(REASON, "must not set securityContext.runAsNonRoot=false");
     }
     if pod.spec["securityContext"]["runAsNonRoot"] == true {
         return None;
     }
-    let silent = pod.those(|container| container["securityContext"]["runAsNonRoot"].is_null());
-    Doers { pod: false, containers: silent }
+    let unset = pod.containers_that(|container| container["securityContext"]["runAsNonRoot"].is_null());
+    Offenders { pod: false, containers: unset }
         .violation(REASON, "must set securityContext.runAsNonRoot=true")
         .map(or_pod)
 }
@@ -371,7 +363,7 @@ fn run_as_user(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     if minor >= 35 && pod.has_own_users() {
         return None;
     }
-    pod.doers(|context| context["runAsUser"] == 0).violation("runAsUser=0", "must not set runAsUser=0")
+    pod.offenders(|context| context["runAsUser"] == 0).violation("runAsUser=0", "must not set runAsUser=0")
 }
 
 fn se_linux_options(pod: Pod<'_>, minor: u32) -> Option<Violation> {
@@ -381,7 +373,7 @@ fn se_linux_options(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         _ => false,
     };
     let (mut kinds, mut user, mut role) = (BTreeSet::new(), false, false);
-    let doers = pod.doers(|context| {
+    let offenders = pod.offenders(|context| {
         let options = &context["seLinuxOptions"];
         let kind = text(options, "/type");
         let is_bad =
@@ -400,7 +392,7 @@ fn se_linux_options(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     data.extend(user.then(|| "user may not be set".to_owned()));
     data.extend(role.then(|| "role may not be set".to_owned()));
     let what = format!("set forbidden securityContext.seLinuxOptions: {}", data.join("; "));
-    doers.violation("seLinuxOptions", &what)
+    offenders.violation("seLinuxOptions", &what)
 }
 
 fn is_allowed_seccomp(profile: &Value) -> bool {
@@ -413,7 +405,7 @@ fn seccomp_profile(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         return seccomp_annotations(pod);
     }
     let mut kinds = BTreeSet::new();
-    let doers = pod.doers(|context| {
+    let offenders = pod.offenders(|context| {
         let profile = &context["seccompProfile"];
         let is_bad = !profile.is_null() && !is_allowed_seccomp(profile);
         if is_bad {
@@ -421,11 +413,12 @@ fn seccomp_profile(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         }
         is_bad
     });
-    doers.violation(REASON, &format!("must not set securityContext.seccompProfile.type to {}", quoted(kinds)))
+    offenders
+        .violation(REASON, &format!("must not set securityContext.seccompProfile.type to {}", quoted(kinds)))
 }
 
 fn seccomp_annotations(pod: Pod<'_>) -> Option<Violation> {
-    let names: Vec<_> = pod.those(|_| true);
+    let names: Vec<_> = pod.containers_that(|_| true);
     let is_allowed = |value: &str| {
         matches!(value, "runtime/default" | "docker/default") || value.starts_with("localhost/")
     };
@@ -435,14 +428,14 @@ fn seccomp_annotations(pod: Pod<'_>) -> Option<Violation> {
                 .strip_prefix("container.seccomp.security.alpha.kubernetes.io/")
                 .is_some_and(|name| names.contains(&name))
     };
-    let bad = pod.annotations().filter(|(key, value)| is_about(key) && !is_allowed(value));
-    let bad: BTreeSet<_> = bad.map(|(key, value)| format!("{key}={value:?}")).collect();
-    let annotations = plural("annotation", "annotations", bad.len());
-    let bad: Vec<_> = bad.into_iter().collect();
-    if bad.is_empty() {
+    let found = pod.annotations().filter(|(key, value)| is_about(key) && !is_allowed(value));
+    let found: BTreeSet<_> = found.map(|(key, value)| format!("{key}={value:?}")).collect();
+    let annotations = plural("annotation", "annotations", found.len());
+    let found: Vec<_> = found.into_iter().collect();
+    if found.is_empty() {
         None
     } else {
-        violation("seccompProfile", format!("forbidden {annotations} {}", bad.join(", ")))
+        violation("seccompProfile", format!("forbidden {annotations} {}", found.join(", ")))
     }
 }
 
@@ -450,13 +443,13 @@ fn seccomp_profile_restricted(pod: Pod<'_>, minor: u32) -> Option<Violation> {
     if minor >= 25 && pod.is_windows() {
         return None;
     }
-    let bad = seccomp_profile(pod, minor);
-    if bad.is_some() || is_allowed_seccomp(&pod.spec["securityContext"]["seccompProfile"]) {
-        return bad;
+    let found = seccomp_profile(pod, minor);
+    if found.is_some() || is_allowed_seccomp(&pod.spec["securityContext"]["seccompProfile"]) {
+        return found;
     }
-    let silent = pod.those(|container| container["securityContext"]["seccompProfile"].is_null());
-    let does = "must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\"";
-    Doers { pod: false, containers: silent }.violation("seccompProfile", does).map(or_pod)
+    let unset = pod.containers_that(|container| container["securityContext"]["seccompProfile"].is_null());
+    let must = "must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\"";
+    Offenders { pod: false, containers: unset }.violation("seccompProfile", must).map(or_pod)
 }
 
 fn sysctls(pod: Pod<'_>, minor: u32) -> Option<Violation> {
@@ -475,11 +468,11 @@ fn sysctls(pod: Pod<'_>, minor: u32) -> Option<Violation> {
         _ => false,
     };
     let all = items(pod.spec, "/securityContext/sysctls").iter().map(|sysctl| text(sysctl, "/name"));
-    let bad: Vec<_> = all.filter(|name| !is_allowed(name)).collect();
-    violation("forbidden sysctls", bad.join(", "))
+    let found: Vec<_> = all.filter(|name| !is_allowed(name)).collect();
+    violation("forbidden sysctls", found.join(", "))
 }
 
 fn windows_host_process(pod: Pod<'_>, _: u32) -> Option<Violation> {
-    pod.doers(|context| context["windowsOptions"]["hostProcess"] == true)
+    pod.offenders(|context| context["windowsOptions"]["hostProcess"] == true)
         .violation("hostProcess", "must not set securityContext.windowsOptions.hostProcess=true")
 }

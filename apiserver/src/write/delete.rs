@@ -11,6 +11,7 @@ use super::body;
 use crate::{
     definitions, disruption,
     http::{Request, Response},
+    kinds::{FOREGROUND, ORPHAN},
     namespaces,
     options::{DeleteOptions, Propagation, WriteOptions},
     priorities, read,
@@ -21,8 +22,6 @@ use crate::{
     types,
 };
 
-const ORPHAN: &str = "orphan";
-const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 100;
 
 /// `DELETE` of an object.
@@ -46,7 +45,7 @@ fn deleted(
     priorities::check_deletable(target)?;
     let deleted = delete_one(server, target, options)?;
     let resource = &target.resource;
-    definitions::deletion::object_gone(server, resource)?;
+    definitions::deletion::object_removed(server, resource)?;
     match deleted {
         Deleted::Gone(record) if !returns_object(resource) => {
             let arena = Arena::new();
@@ -102,7 +101,7 @@ fn all_deleted(
             Err(failure) => return Err(failure),
         }
     }
-    definitions::deletion::object_gone(server, &target.resource)?;
+    definitions::deletion::object_removed(server, &target.resource)?;
     read::listed(server, request, target, &deleted, metadata)
 }
 
@@ -424,15 +423,10 @@ fn orphans_by_default(resource: &Resource) -> bool {
 
 /// Kinds whose deletion returns the object instead of a status.
 fn returns_object(resource: &Resource) -> bool {
+    #[rustfmt::skip]
     const CORE: [&str; 8] = [
-        "Namespace",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-        "PodTemplate",
-        "ResourceQuota",
-        "Service",
-        "ServiceAccount",
+        "Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota",
+        "Service", "ServiceAccount",
     ];
     const STORAGE: [&str; 5] =
         ["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"];

@@ -181,8 +181,8 @@ fn apply(
         )));
     }
     strictness.check(Text { text, is_yaml: true }, &[]).map_err(|failure| {
-        let said = failure.message.trim_start_matches("strict decoding error: ");
-        Failure::bad_request(format!("error strict decoding YAML: error converting YAML to JSON: {said}"))
+        let message = failure.message.trim_start_matches("strict decoding error: ");
+        Failure::bad_request(format!("error strict decoding YAML: error converting YAML to JSON: {message}"))
     })?;
     if target.subresource.is_empty() {
         namespaces::check_accepts_objects(server, target)?;
@@ -216,10 +216,10 @@ fn patch_live(
 ) -> Result<Response, Failure> {
     let strictness = Strictness::new(options.field_validation);
     let patch: serde_json::Value = serde_json::from_slice(&request.body).map_err(|error| {
-        let said = objects::in_go(&error);
+        let message = objects::in_go(&error);
         Failure::bad_request(match request.content_type() {
-            STRATEGIC_PATCH => said,
-            _ => format!("error decoding patch: {said}"),
+            STRATEGIC_PATCH => message,
+            _ => format!("error decoding patch: {message}"),
         })
     })?;
     strictness.check(Text { text: body::text(request)?, is_yaml: false }, &[])?;
@@ -438,18 +438,12 @@ fn check_uid(target: &RequestTarget, uid: &str, object: Value<'_>) -> Result<(),
 
 /// Kinds that a `PUT` can create.
 fn creates_on_update(resource: &Resource) -> bool {
+    #[rustfmt::skip]
     const KINDS: [(&str, &str); 11] = [
-        ("", "Endpoints"),
-        ("", "Event"),
-        ("", "LimitRange"),
-        ("", "Service"),
-        ("coordination.k8s.io", "Lease"),
-        ("events.k8s.io", "Event"),
-        ("node.k8s.io", "RuntimeClass"),
-        ("rbac.authorization.k8s.io", "ClusterRole"),
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-        ("rbac.authorization.k8s.io", "Role"),
-        ("rbac.authorization.k8s.io", "RoleBinding"),
+        ("", "Endpoints"), ("", "Event"), ("", "LimitRange"), ("", "Service"),
+        ("coordination.k8s.io", "Lease"), ("events.k8s.io", "Event"), ("node.k8s.io", "RuntimeClass"),
+        ("rbac.authorization.k8s.io", "ClusterRole"), ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("rbac.authorization.k8s.io", "Role"), ("rbac.authorization.k8s.io", "RoleBinding"),
     ];
     KINDS.iter().any(|(group, kind)| resource.is(group, kind))
 }

@@ -1,9 +1,6 @@
 //! One write of one object: merge, admission, validation and storage.
 
-use std::{
-    cell::{Cell, RefCell},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use baton_merge::{
     Arena,
@@ -93,9 +90,9 @@ impl<'s> OneWrite<'s> {
     }
 
     /// The error of a creation whose object exists.
-    fn already_exists(&self, live: &Record, intent: &Input<'_>) -> Failure {
+    fn already_exists(&self, live: &Record, input: &Input<'_>) -> Failure {
         let mut failure = Failure::already_exists(&self.target.resource, &self.target.name);
-        let (Input::Apply(object) | Input::Update(object)) = intent;
+        let (Input::Apply(object) | Input::Update(object)) = input;
         if object.at(&["metadata", "generateName"]).is_some_and(|base| base.as_str() != Some("")) {
             failure.message += ", the server was not able to generate a unique name for the object";
             failure.retry_after = Some(1);
@@ -121,19 +118,19 @@ impl<'s> OneWrite<'s> {
         let wanted = make_input(live)?;
         // The content in the stored version. The owners are recorded in the version of the request.
         let (wanted, brought) = self.converted(wanted);
-        let (unfinished, finished) = (RefCell::new(None), Cell::new(None));
-        let finish = |object| match self.finished(old, &wanted, brought.unwrap_or(object)) {
+        let (mut failure, mut finished) = (None, None);
+        let mut finish = |object| match self.finished(old, &wanted, brought.unwrap_or(object)) {
             Ok(object) => {
-                finished.set(Some(object));
+                finished = Some(object);
                 resource.shown(arena, object)
             }
-            Err(failure) => {
-                unfinished.replace(Some(failure));
+            Err(error) => {
+                failure = Some(error);
                 object
             }
         };
         let convert: Convert<'_, '_> = &|object, version| resource.in_version(arena, object, version);
-        let hooks = Hooks { finish: &finish, convert: (!resource.is_custom()).then_some(convert) };
+        let hooks = Hooks { finish: &mut finish, convert: (!resource.is_custom()).then_some(convert) };
         let merged = resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
         let spelling = record.map_or(Spelling::UNKNOWN, |record| self.spelling(record));
         let before = live.map(|object| Live { object, spelling });
@@ -147,7 +144,7 @@ impl<'s> OneWrite<'s> {
             Input::Apply(patch) => merged.apply_with(arena, before, *patch, write, self.options.force, hooks),
             Input::Update(object) => merged.update_with(arena, before, *object, write, hooks),
         };
-        if let Some(failure) = unfinished.into_inner() {
+        if let Some(failure) = failure {
             return Err(failure);
         }
         let (Input::Apply(intended) | Input::Update(intended)) = wanted;
@@ -158,7 +155,7 @@ impl<'s> OneWrite<'s> {
             check_target(self.target, intended)?;
         }
         self.check_preconditions(old, &wanted)?;
-        if let Some(object) = finished.get().filter(|_| resource.is_converted()) {
+        if let Some(object) = finished.filter(|_| resource.is_converted()) {
             // The request's version may lack fields of the stored one.
             stored.changed |= old.is_none_or(|old| !same_but_for_owners(arena, old, object));
             stored.object = object;
@@ -216,7 +213,7 @@ impl<'s> OneWrite<'s> {
             if self.server.store.remove(storage, &key, live).is_err() {
                 return Ok(None);
             }
-            definitions::deletion::object_gone(self.server, &self.target.resource)?;
+            definitions::deletion::object_removed(self.server, &self.target.resource)?;
             // Only the client that removed the last finalizer sees the object without it.
             return outcome(Arc::new(record));
         }
@@ -259,12 +256,12 @@ impl<'s> OneWrite<'s> {
     fn finished(
         &self,
         old: Option<Value<'s>>,
-        intent: &Input<'s>,
+        input: &Input<'s>,
         object: Value<'s>,
     ) -> Result<Value<'s>, Failure> {
         let Self { server, arena, target, .. } = *self;
         let resource = &target.resource;
-        let object = match intent {
+        let object = match input {
             _ if target.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // An update was decoded before.
             Input::Update(_) => server.without_empty_lists(arena, resource, object),
@@ -284,8 +281,8 @@ impl<'s> OneWrite<'s> {
             None => metadata::for_create(arena, object, target, server.now()),
         };
         let object = match old {
-            None if resource.is("", "Pod") => priorities::given(server, arena, target, object)?,
-            None => classes::given(server, arena, resource, object),
+            None if resource.is("", "Pod") => priorities::with_priority(server, arena, target, object)?,
+            None => classes::with_default_class(server, arena, resource, object),
             Some(_) => object,
         };
         if resource.is("scheduling.k8s.io", "PriorityClass") {
@@ -300,8 +297,8 @@ impl<'s> OneWrite<'s> {
     }
 
     /// Preconditions in the object of the request.
-    fn check_preconditions(&self, old: Option<Value<'_>>, intent: &Input<'_>) -> Result<(), Failure> {
-        let (Input::Apply(object) | Input::Update(object)) = intent;
+    fn check_preconditions(&self, old: Option<Value<'_>>, input: &Input<'_>) -> Result<(), Failure> {
+        let (Input::Apply(object) | Input::Update(object)) = input;
         let (resource, name) = (&self.target.resource, &self.target.name);
         let text = |object: Value<'_>, field| {
             object
@@ -310,7 +307,7 @@ impl<'s> OneWrite<'s> {
                 .unwrap_or_default()
         };
         let number = options::version_number(&text(*object, "resourceVersion"));
-        let is_apply = matches!(intent, Input::Apply(_));
+        let is_apply = matches!(input, Input::Apply(_));
         let Some(old) = old else {
             if self.existence == Existence::New {
                 return match number {
@@ -346,8 +343,8 @@ impl<'s> OneWrite<'s> {
         }
         // An apply without a version is computed from the live one; `null` counts as a version.
         let metadata = object.get("metadata").and_then(|metadata| metadata.as_map()).unwrap_or_default();
-        let says_version = metadata.members().iter().any(|(name, _)| *name == "resourceVersion");
-        if needs_version(resource) && (says_version || !is_apply) {
+        let has_version = metadata.members().iter().any(|(name, _)| *name == "resourceVersion");
+        if needs_version(resource) && (has_version || !is_apply) {
             let path = FieldPath::new("metadata").child("resourceVersion");
             let error = FieldError::invalid(&path, Value::Int(0), "must be specified for an update");
             return Err(Failure::invalid(&resource.gvk.group, &resource.plural, name, &[error]));

@@ -31,7 +31,7 @@ impl Strictness {
         }
         let mut duplicates = Vec::new();
         // JSON is YAML, too: only a body with duplicates is searched for their lines.
-        let json = Level { way: Way::Root, duplicates: &mut duplicates }
+        let json = ValueAt { path: ValuePath::Root, duplicates: &mut duplicates }
             .deserialize(&mut serde_json::Deserializer::from_str(body.text));
         if body.is_yaml && (json.is_err() || !duplicates.is_empty()) {
             self.add_lines(yaml::read(body.text).map(|document| document.duplicates).unwrap_or_default());
@@ -104,13 +104,13 @@ impl Strictness {
 }
 
 /// The path to a value.
-enum Way<'w> {
+enum ValuePath<'w> {
     Root,
-    Member(&'w Way<'w>, &'w str),
-    Item(&'w Way<'w>, usize),
+    Member(&'w ValuePath<'w>, &'w str),
+    Item(&'w ValuePath<'w>, usize),
 }
 
-impl fmt::Display for Way<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
@@ -126,12 +126,12 @@ impl fmt::Display for Way<'_> {
 struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
 
 /// A value that is searched for duplicates.
-struct Level<'l> {
-    way: Way<'l>,
+struct ValueAt<'l> {
+    path: ValuePath<'l>,
     duplicates: &'l mut Vec<String>,
 }
 
-impl<'de> DeserializeSeed<'de> for Level<'_> {
+impl<'de> DeserializeSeed<'de> for ValueAt<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -139,7 +139,7 @@ impl<'de> DeserializeSeed<'de> for Level<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Level<'_> {
+impl<'de> Visitor<'de> for ValueAt<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,7 +174,10 @@ impl<'de> Visitor<'de> for Level<'_> {
         let mut position = 0;
         let duplicates = self.duplicates;
         while items
-            .next_element_seed(Level { way: Way::Item(&self.way, position), duplicates: &mut *duplicates })?
+            .next_element_seed(ValueAt {
+                path: ValuePath::Item(&self.path, position),
+                duplicates: &mut *duplicates,
+            })?
             .is_some()
         {
             position += 1;
@@ -186,14 +189,14 @@ impl<'de> Visitor<'de> for Level<'_> {
         let mut seen = HashSet::new();
         let duplicates = self.duplicates;
         while let Some(Name(name)) = members.next_key()? {
-            let way = Way::Member(&self.way, &name);
+            let path = ValuePath::Member(&self.path, &name);
             if seen.contains(&name) {
-                let path = way.to_string();
+                let path = path.to_string();
                 if !duplicates.contains(&path) {
                     duplicates.push(path);
                 }
             }
-            members.next_value_seed(Level { way, duplicates: &mut *duplicates })?;
+            members.next_value_seed(ValueAt { path, duplicates: &mut *duplicates })?;
             seen.insert(name);
         }
         Ok(())

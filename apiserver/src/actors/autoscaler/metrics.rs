@@ -3,7 +3,7 @@
 use baton_merge::quantity::{Precision, canonical};
 use serde_json::{Value, json};
 
-use super::{Look, target_of};
+use super::{AutoscalerPass, target_of};
 use crate::{
     actors::{
         Load,
@@ -38,7 +38,7 @@ pub(super) struct Proposal {
 /// The reason and the message of a condition that reports missing metrics.
 type Unable = (&'static str, String);
 
-impl Look<'_, '_> {
+impl AutoscalerPass<'_, '_> {
     /// The load that a test has set for the target.
     pub(super) fn load(&self) -> Option<Load> {
         let reference = &self.autoscaler["spec"]["scaleTargetRef"];
@@ -76,8 +76,9 @@ impl Look<'_, '_> {
         });
         let mut rivals = Vec::new();
         for other in others {
-            let mut look = Look { pass: self.pass, autoscaler: other };
-            let selected = look.target().map(|target| look.pods(&target.scale)).unwrap_or_default();
+            let mut other_pass = AutoscalerPass { pass: self.pass, autoscaler: other };
+            let selected =
+                other_pass.target().map(|target| other_pass.pods(&target.scale)).unwrap_or_default();
             if selected.iter().any(|pod| pods.iter().any(|own| uid(own) == uid(pod))) {
                 rivals.push(format!("{{{} {}}}", name(other), namespace(other)));
             }

@@ -38,7 +38,7 @@ struct Known {
     /// When it is reconciled next, even without a change.
     next: Instant,
     /// Inputs of the last reconcile.
-    seen: Value,
+    inputs: Value,
     has_rescaled: bool,
 }
 
@@ -48,12 +48,12 @@ impl Controller for Autoscaler {
         self.settled.keep(&uids(&all));
         self.known.retain(|known, _| all.iter().any(|autoscaler| uid(autoscaler) == known));
         for autoscaler in &all {
-            let load = Look { pass, autoscaler }.load();
+            let load = AutoscalerPass { pass, autoscaler }.load();
             let known = self.known.entry(uid(autoscaler).to_owned()).or_insert_with(|| Known {
                 memory: Memory::default(),
                 load,
                 next: pass.now,
-                seen: Value::Null,
+                inputs: Value::Null,
                 has_rescaled: false,
             });
             if std::mem::replace(&mut known.load, load) != load {
@@ -61,7 +61,7 @@ impl Controller for Autoscaler {
             }
             let scaled = scaled(pass, autoscaler);
             self.settled.reconcile(pass, autoscaler, &scaled, |pass| {
-                Look { pass, autoscaler }.run(known);
+                AutoscalerPass { pass, autoscaler }.run(known);
                 pass.wake_at(known.next);
             });
         }
@@ -92,7 +92,7 @@ fn scaled(pass: &mut Pass<'_>, autoscaler: &Object) -> Vec<Object> {
 }
 
 /// One pass over one autoscaler.
-struct Look<'l, 'p> {
+struct AutoscalerPass<'l, 'p> {
     pass: &'l mut Pass<'p>,
     autoscaler: &'l Object,
 }
@@ -103,7 +103,7 @@ struct Target {
     scale: Value,
 }
 
-impl Look<'_, '_> {
+impl AutoscalerPass<'_, '_> {
     fn run(&mut self, known: &mut Known) {
         let mut status = self.autoscaler["status"].clone();
         if !status.is_object() {
@@ -121,10 +121,11 @@ impl Look<'_, '_> {
                 return self.store(status);
             }
         };
-        let seen = self.seen(&target);
+        let inputs = self.inputs(&target);
         let is_due = known.next <= self.pass.now;
         // A change of the metrics alone waits for the period, since metrics follow a scale-up late.
-        let is_new = known.seen["input"] != seen["input"] || known.seen != seen && !known.has_rescaled;
+        let is_new =
+            known.inputs["input"] != inputs["input"] || known.inputs != inputs && !known.has_rescaled;
         let is_out_of_bounds = {
             let current = int(&target.scale, "/spec/replicas");
             current > 0 && Bounds::of(self.autoscaler).clamp(current) != current
@@ -133,12 +134,12 @@ impl Look<'_, '_> {
             return;
         }
         known.next = self.pass.now + PERIOD;
-        known.seen = seen;
+        known.inputs = inputs;
         self.scale(known, &target, status);
     }
 
     /// The inputs whose change makes a reconcile due early.
-    fn seen(&mut self, target: &Target) -> Value {
+    fn inputs(&mut self, target: &Target) -> Value {
         let pods = self.pods(&target.scale);
         let pods: Vec<_> = pods.iter().map(|pod| (uid(pod), super::object::is_ready(pod))).collect();
         json!({

@@ -1,7 +1,6 @@
 //! Deployments and ReplicaSets: from a template to pods, one rollout after another. After `pkg/controller/deployment` and
 //! `pkg/controller/replicaset`.
 
-mod claim;
 mod numbers;
 mod replica_sets;
 mod rollout;
@@ -12,7 +11,6 @@ use std::collections::HashMap;
 
 use tokio::time::Instant;
 
-pub(super) use self::{claim::claim, numbers::replicas, sets::hash};
 use super::{
     Controller, Pass,
     settled::{Controlled, Settled, uids},

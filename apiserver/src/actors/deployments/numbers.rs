@@ -2,11 +2,7 @@
 
 use serde_json::Value;
 
-use crate::actors::object::{int, scaled, text};
-
-pub(in crate::actors) fn replicas(object: &Value) -> i64 {
-    object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1)
-}
+use crate::actors::object::{int, replicas, scaled, text};
 
 /// Available pods of a ReplicaSet.
 pub(super) fn available(set: &Value) -> i64 {

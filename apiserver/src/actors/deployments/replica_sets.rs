@@ -5,12 +5,14 @@ use std::{cmp::Reverse, collections::HashMap, time::Duration};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Deployments, claim::claim, numbers::replicas};
+use super::Deployments;
 use crate::actors::{
     Pass,
+    claim::claim,
     client::Refused,
     object::{
-        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, pod_of, selects, text, time, uid,
+        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, pod_of, replicas, selects, text,
+        time, uid,
     },
     settled::{Controlled, note, uids},
     view::Object,

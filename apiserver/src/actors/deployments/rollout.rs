@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    claim::claim,
-    numbers::{available, is_rolling, limit, max_surge, max_unavailable, new_replicas, replicas},
+    numbers::{available, is_rolling, limit, max_surge, max_unavailable, new_replicas},
     sets::{
         DESIRED, MAX, REVISION, Sets, age, annotate, annotate_new, annotate_replicas, annotation, create,
         fresh, revision,
@@ -16,8 +15,9 @@ use super::{
 };
 use crate::actors::{
     Pass,
+    claim::claim,
     client::Refused,
-    object::{controller, int, is_deleted, name, text, uid},
+    object::{controller, int, is_deleted, name, replicas, text, uid},
     view::Object,
 };
 
@@ -281,10 +281,10 @@ impl Rollout<'_, '_> {
             return Ok(false);
         }
         // Unavailable pods first, since they serve nothing.
-        let sick = self.shrink(&mut sets.old, spare, |old| replicas(old) - available(old))?;
+        let removed = self.shrink(&mut sets.old, spare, |old| replicas(old) - available(old))?;
         let healthy = sets.sum(available) - least;
-        let well = self.shrink(&mut sets.old, healthy, replicas)?;
-        Ok(sick + well > 0)
+        let more = self.shrink(&mut sets.old, healthy, replicas)?;
+        Ok(removed + more > 0)
     }
 
     /// Removes up to `most` replicas, from the oldest ReplicaSets first. Returns how many it removed.

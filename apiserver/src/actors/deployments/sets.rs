@@ -1,13 +1,12 @@
 //! The new and the old ReplicaSets of a Deployment.
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::numbers::{max_surge, new_replicas, replicas};
+use super::numbers::{max_surge, new_replicas};
 use crate::actors::{
     Pass,
     client::Refused,
-    object::{int, is_controlled_by, name, namespace, reference_to, text},
+    object::{hash, int, is_controlled_by, name, namespace, reference_to, replicas, text},
 };
 
 const HASH: &str = "pod-template-hash";
@@ -118,16 +117,6 @@ pub(super) fn annotate_replicas(deployment: &Value, set: &mut Value) -> bool {
     let most = wanted + max_surge(deployment);
     let desired_changed = annotate(set, DESIRED, &wanted.to_string());
     annotate(set, MAX, &most.to_string()) || desired_changed
-}
-
-/// The hash of a template, of the length and the letters of the real one, which depends on how Go prints the template.
-pub(in crate::actors) fn hash(template: &Value, collisions: i64) -> String {
-    const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-    let text = format!("{template}{collisions}");
-    let number =
-        Sha256::digest(text).iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
-    let letter = |digit: u8| LETTERS.get(usize::from(digit) % LETTERS.len()).copied().map_or('x', char::from);
-    number.to_string().bytes().map(letter).collect()
 }
 
 /// The new ReplicaSet of the current template, to be created.

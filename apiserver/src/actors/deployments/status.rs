@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::{
-    numbers::{available, limit, max_unavailable, replicas},
+    numbers::{available, limit, max_unavailable},
     rollout::Rollout,
     sets::Sets,
 };
 use crate::actors::{
     client::Refused,
-    object::{self, int, items, name, text, time, uid},
+    object::{self, int, items, name, replicas, text, time, uid},
 };
 
 pub(super) const PROGRESSING: &str = "Progressing";

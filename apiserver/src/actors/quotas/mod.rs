@@ -80,7 +80,7 @@ pub(crate) fn admit<'s>(
     old: Option<value::Value<'_>>,
 ) -> Result<Option<MutexGuard<'s, ()>>, Failure> {
     let is_weighed = matches!(target.subresource.as_str(), "" | "resize") && !target.namespace.is_empty();
-    if !server.actors.play(Actor::Quotas) || !is_weighed {
+    if !server.actors.is_active(Actor::Quotas) || !is_weighed {
         return Ok(None);
     }
     let guard = server.actors.quotas.lock().unwrap_or_else(PoisonError::into_inner);

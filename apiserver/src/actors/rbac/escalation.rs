@@ -33,7 +33,7 @@ pub(crate) fn check_grant(
     let of = |kind: &str| target.resource.is(GROUP, kind);
     let (is_role, is_binding) =
         (of("Role") || of("ClusterRole"), of("RoleBinding") || of("ClusterRoleBinding"));
-    if !server.actors.play(Actor::AccessControl) || !(is_role || is_binding) {
+    if !server.actors.is_active(Actor::AccessControl) || !(is_role || is_binding) {
         return Ok(());
     }
     let user = User::of(request);
@@ -41,7 +41,7 @@ pub(crate) fn check_grant(
         return Ok(());
     }
     let (live, new) = (live.map(|live| live.to_json()), new.to_json());
-    if live.as_ref().is_some_and(|live| says_nothing_new(live, &new, is_apply)) {
+    if live.as_ref().is_some_and(|live| changes_nothing_relevant(live, &new, is_apply)) {
         return Ok(());
     }
     let writer = Writer { server, target, user };
@@ -49,7 +49,7 @@ pub(crate) fn check_grant(
 }
 
 /// Whether a write changes only fields that garbage collection uses.
-fn says_nothing_new(live: &Value, new: &Value, is_apply: bool) -> bool {
+fn changes_nothing_relevant(live: &Value, new: &Value, is_apply: bool) -> bool {
     if is_apply {
         let paths = [
             "/rules",
@@ -61,7 +61,7 @@ fn says_nothing_new(live: &Value, new: &Value, is_apply: bool) -> bool {
         ];
         return paths
             .iter()
-            .all(|path| new.pointer(path).is_none_or(|said| Some(said) == live.pointer(path)));
+            .all(|path| new.pointer(path).is_none_or(|value| Some(value) == live.pointer(path)));
     }
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -218,7 +218,7 @@ fn compact(parts: &[Value]) -> BTreeSet<String> {
         ("ResourceNames", "/resourceNames"),
     ];
     let mut verbs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    let mut said = BTreeSet::new();
+    let mut shown = BTreeSet::new();
     for part in parts {
         let lists = LISTS.iter().filter(|(_, list)| !items(part, list).is_empty());
         let words = lists.map(|(name, list)| format!("{name}:{}", quoted(texts(part, list))));
@@ -226,11 +226,11 @@ fn compact(parts: &[Value]) -> BTreeSet<String> {
         if items(part, "/nonResourceURLs").is_empty() {
             verbs.entry(words).or_default().extend(texts(part, "/verbs"));
         } else {
-            said.insert(format!("{{{words}, Verbs:{}}}", quoted(texts(part, "/verbs"))));
+            shown.insert(format!("{{{words}, Verbs:{}}}", quoted(texts(part, "/verbs"))));
         }
     }
-    said.extend(verbs.into_iter().map(|(words, verbs)| format!("{{{words}, Verbs:{}}}", quoted(verbs))));
-    said
+    shown.extend(verbs.into_iter().map(|(words, verbs)| format!("{{{words}, Verbs:{}}}", quoted(verbs))));
+    shown
 }
 
 /// A list of quoted texts, as Go prints it.

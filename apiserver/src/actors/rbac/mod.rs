@@ -22,7 +22,7 @@ struct Decision {
 }
 
 fn decide(server: &Server, user: &User, attributes: &Attributes) -> Decision {
-    if !server.actors.play(Actor::AccessControl) || user.is_in("system:masters") {
+    if !server.actors.is_active(Actor::AccessControl) || user.is_in("system:masters") {
         return Decision { allowed: true, reason: String::new() };
     }
     rules::decide(server, user, attributes)
@@ -30,7 +30,7 @@ fn decide(server: &Server, user: &User, attributes: &Attributes) -> Decision {
 
 /// Refuses a request that its user may not make.
 pub(crate) fn check(server: &Server, request: &Request) -> Result<(), Failure> {
-    if !server.actors.play(Actor::AccessControl) {
+    if !server.actors.is_active(Actor::AccessControl) {
         return Ok(());
     }
     check_attributes(server, request, &Attributes::of(request))
@@ -38,7 +38,7 @@ pub(crate) fn check(server: &Server, request: &Request) -> Result<(), Failure> {
 
 /// Refuses an update or apply that creates an object, if the user may not create it.
 pub(crate) fn check_creation(server: &Server, request: &Request) -> Result<(), Failure> {
-    if !server.actors.play(Actor::AccessControl) {
+    if !server.actors.is_active(Actor::AccessControl) {
         return Ok(());
     }
     let attributes = Attributes { verb: "create".to_owned(), ..Attributes::of(request) };

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use crate::actors::{
+use super::{
     Pass,
     object::{controller, is_controlled_by, is_deleted, namespace, owners, reference_to, selects, text, uid},
     view::Object,
 };
 
 /// The candidates that the owner controls. Matching orphans are adopted, and owned objects that don't match are released.
-pub(in crate::actors) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>) -> Vec<Object> {
+pub(super) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>) -> Vec<Object> {
     let selector = owner.pointer("/spec/selector");
     let mut own = Vec::new();
     for object in candidates {
