@@ -5,7 +5,7 @@ use baton_merge::{Arena, server::Order, value::Value};
 use serde_json::json;
 
 use crate::{
-    metadata, priorities,
+    kinds, metadata, priorities,
     server::{RequestTarget, Server},
     store::{Draft, Owners, Record},
     types,
@@ -24,7 +24,7 @@ pub(crate) fn store(server: &Server) {
         let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}});
         store_one(server, ("", "Namespace"), name, &object, &fields);
     }
-    for (name, value, description) in priorities::SYSTEM_CLASSES {
+    for (name, value, description) in kinds::SYSTEM_CLASSES {
         let object = json!({
             "metadata": {"generation": 1},
             "value": value, "description": description, "preemptionPolicy": priorities::PREEMPTION_POLICY,

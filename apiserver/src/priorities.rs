@@ -3,26 +3,13 @@
 use baton_merge::{Arena, value::Value};
 
 use crate::{
+    kinds::SYSTEM_CLASSES,
     server::{RequestTarget, Server},
     status::Failure,
     store::{Key, Range},
 };
 
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
-
-/// The system classes: name, value and description.
-pub(crate) const SYSTEM_CLASSES: [(&str, i32, &str); 2] = [
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-];
 
 /// The default preemption policy.
 pub(crate) const PREEMPTION_POLICY: &str = "PreemptLowerPriority";

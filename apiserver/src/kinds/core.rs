@@ -213,12 +213,8 @@ pub(super) fn endpoints(check: &mut Check<'_>) {
             let (ip, hostname, node) =
                 (address.child("ip"), address.child("hostname"), address.child("nodeName"));
             ip::check_address(&ip, errors, &[]);
-            if !hostname.text().is_empty() {
-                hostname.check(errors, format::dns_label);
-            }
-            if node.is_set() {
-                node.check(errors, format::dns_subdomain);
-            }
+            hostname.check_unless_empty(errors, format::dns_label);
+            node.check_if_set(errors, format::dns_subdomain);
             ip::check_endpoint(&ip, errors);
         }
         let ports = subset.child("ports");
@@ -238,10 +234,7 @@ fn check_endpoint_port(port: &Cursor<'_>, needs_name: bool, errors: &mut Errors)
     let number = port.child("port");
     errors.extend(format::port_number(number.int()).map(|problem| number.invalid_int(problem)));
     port.child("protocol").check_choice(errors, &["SCTP", "TCP", "UDP"]);
-    let protocol = port.child("appProtocol");
-    if protocol.is_set() {
-        protocol.check(errors, format::qualified_name);
-    }
+    port.child("appProtocol").check_if_set(errors, format::qualified_name);
 }
 
 pub(super) fn pod(check: &mut Check<'_>) {

@@ -166,6 +166,34 @@ impl<'a> Cursor<'a> {
         errors.extend(rule(self.text()).iter().map(|problem| self.invalid_text(problem)));
     }
 
+    /// Applies a rule to the string, if it is set.
+    pub(super) fn check_if_set(&self, errors: &mut Errors, rule: TextRule) {
+        if self.is_set() {
+            self.check(errors, rule);
+        }
+    }
+
+    /// Applies a rule to the string, unless it is empty.
+    pub(super) fn check_unless_empty(&self, errors: &mut Errors, rule: TextRule) {
+        if !self.text().is_empty() {
+            self.check(errors, rule);
+        }
+    }
+
+    /// The value isn't set.
+    pub(super) fn check_unset(&self, errors: &mut Errors, detail: &str) {
+        if self.is_set() {
+            errors.push(self.forbidden(detail));
+        }
+    }
+
+    /// The value is set.
+    pub(super) fn check_set(&self, errors: &mut Errors, detail: &str) {
+        if !self.is_set() {
+            errors.push(self.required(detail));
+        }
+    }
+
     /// Requires the string, and applies a rule to it.
     pub(super) fn check_required(&self, errors: &mut Errors, rule: TextRule) {
         if self.text().is_empty() {

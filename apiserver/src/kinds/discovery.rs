@@ -41,9 +41,7 @@ fn check_ports(ports: &Cursor<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for port in ports.items() {
         let name = port.child("name");
-        if !name.text().is_empty() {
-            name.check(errors, format::dns_label);
-        }
+        name.check_unless_empty(errors, format::dns_label);
         if !names.insert(name.text()) {
             errors.push(name.duplicate());
         }
@@ -53,10 +51,7 @@ fn check_ports(ports: &Cursor<'_>, errors: &mut Errors) {
         } else {
             errors.push(protocol.required(""));
         }
-        let application = port.child("appProtocol");
-        if application.is_set() {
-            application.check(errors, format::qualified_name);
-        }
+        port.child("appProtocol").check_if_set(errors, format::qualified_name);
     }
 }
 
@@ -70,19 +65,13 @@ fn check_endpoint(endpoint: &Cursor<'_>, kind: &str, errors: &mut Errors) {
     for address in addresses.items() {
         check_address(&address, &addresses, kind, errors);
     }
-    let node = endpoint.child("nodeName");
-    if node.is_set() {
-        node.check(errors, format::dns_subdomain);
-    }
+    endpoint.child("nodeName").check_if_set(errors, format::dns_subdomain);
     let topology = endpoint.child("deprecatedTopology");
     if topology.len() > TOPOLOGY {
         errors.push(FieldError::too_many(&topology.path, topology.len(), TOPOLOGY));
     }
     check_labels(&topology, errors);
-    let hostname = endpoint.child("hostname");
-    if hostname.is_set() {
-        hostname.check(errors, format::dns_label);
-    }
+    endpoint.child("hostname").check_if_set(errors, format::dns_label);
     for (name, rule) in
         [("forZones", format::label_value as fn(&str) -> Vec<String>), ("forNodes", format::dns_subdomain)]
     {

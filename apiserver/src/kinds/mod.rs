@@ -48,6 +48,7 @@ pub(crate) use self::{
     default::{CONDITIONAL, default, unreadable},
     format::NameRule,
     metadata::{FOREGROUND, ORPHAN, STANDARD_FINALIZERS, validate_embedded, validate_metadata},
+    policy::SYSTEM_CLASSES,
     prepare::prepare,
     quantity::{Quantity, UNIT},
     warnings::warnings,

@@ -148,9 +148,7 @@ pub(super) fn ingress(check: &mut Check<'_>) {
         }
     }
     let class = spec.child("ingressClassName");
-    if class.is_set() {
-        class.check(errors, format::dns_subdomain);
-    }
+    class.check_if_set(errors, format::dns_subdomain);
     let annotation = check.new.at(&["metadata", "annotations"]).child(CLASS_ANNOTATION);
     if check.old.is_none() && annotation.is_set() && class.is_set() && annotation.text() != class.text() {
         let path = crate::field::FieldPath::new("annotations").child(CLASS_ANNOTATION);
@@ -243,10 +241,7 @@ fn check_backend(backend: &Cursor<'_>, errors: &mut Errors) {
 }
 
 fn check_typed_reference(reference: &Cursor<'_>, errors: &mut Errors) {
-    let group = reference.child("apiGroup");
-    if group.is_set() {
-        group.check(errors, format::dns_subdomain);
-    }
+    reference.child("apiGroup").check_if_set(errors, format::dns_subdomain);
     for name in ["kind", "name"] {
         reference.child(name).check_required(errors, format::path_segment);
     }

@@ -25,10 +25,18 @@ const BUDGET_SPEC: &[GoField] = &[
 /// The highest priority of a user's class.
 const HIGHEST_PRIORITY: i64 = 1_000_000_000;
 
-/// The system classes and their priorities.
-const SYSTEM_CLASSES: [(&str, i64); 2] = [
-    ("system-node-critical", 2 * HIGHEST_PRIORITY + 1000),
-    ("system-cluster-critical", 2 * HIGHEST_PRIORITY),
+/// The system classes: name, value and description.
+pub(crate) const SYSTEM_CLASSES: [(&str, i32, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
 ];
 
 pub(super) fn disruption_budget(check: &mut Check<'_>) {
@@ -127,13 +135,13 @@ pub(super) fn priority_class(check: &mut Check<'_>) {
     let name = check.new.at(&["metadata", "name"]);
     let errors = &mut check.errors;
     if name.text().starts_with("system-") {
-        let known = SYSTEM_CLASSES.iter().find(|(class, _)| *class == name.text());
+        let known = SYSTEM_CLASSES.iter().find(|(class, ..)| *class == name.text());
         let problem = match known {
             None => Some(format!("{} is not a known system priority class", name.text())),
-            Some((class, priority)) if value.int() != *priority => {
+            Some((class, priority, _)) if value.int() != i64::from(*priority) => {
                 Some(format!("value of {class} PriorityClass must be {priority}"))
             }
-            Some((class, _)) if check.new.get("globalDefault") == Some(Value::Bool(true)) => {
+            Some((class, ..)) if check.new.get("globalDefault") == Some(Value::Bool(true)) => {
                 Some(format!("globalDefault of {class} PriorityClass must be false"))
             }
             Some(_) => None,

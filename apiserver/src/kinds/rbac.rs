@@ -100,9 +100,7 @@ fn check_subject(subject: &Cursor<'_>, namespaced: bool, errors: &mut Errors) {
     name.check_present(errors);
     match kind.text() {
         "ServiceAccount" => {
-            if !name.text().is_empty() {
-                name.check(errors, format::dns_subdomain);
-            }
+            name.check_unless_empty(errors, format::dns_subdomain);
             if !group.text().is_empty() {
                 errors.push(group.not_supported(&[""]));
             }

@@ -38,9 +38,7 @@ fn check_deployment_strategy(strategy: &Cursor<'_>, errors: &mut Errors) {
     let rolling = strategy.child("rollingUpdate");
     match strategy.text_of("type") {
         "Recreate" => {
-            if rolling.is_set() {
-                errors.push(rolling.forbidden("may not be specified when strategy `type` is 'Recreate'"));
-            }
+            rolling.check_unset(errors, "may not be specified when strategy `type` is 'Recreate'");
         }
         "RollingUpdate" if !rolling.is_set() => {
             errors.push(rolling.required("this should be defaulted and never be nil"));

@@ -159,9 +159,7 @@ fn check_completion_mode(spec: &Cursor<'_>, errors: &mut Errors) {
     if mode.text() != "Indexed" {
         return;
     }
-    if !completions.is_set() {
-        errors.push(completions.required("when completion mode is Indexed"));
-    }
+    completions.check_set(errors, "when completion mode is Indexed");
     if parallelism.int() > MAX_PARALLELISM {
         errors.push(parallelism.invalid_int(&format!(
             "must be less than or equal to {MAX_PARALLELISM} when completion mode is Indexed"

@@ -160,10 +160,7 @@ pub(super) fn check_resource_reference(reference: &Cursor<'_>, in_file: bool, er
 
 pub(super) fn check_env_from(env_from: &Cursor<'_>, errors: &mut Errors) {
     for source in env_from.items() {
-        let prefix = source.child("prefix");
-        if !prefix.text().is_empty() {
-            prefix.check(errors, format::env_name);
-        }
+        source.child("prefix").check_unless_empty(errors, format::env_name);
         let references = ["configMapRef", "secretRef"].map(|name| source.child(name));
         for reference in references.iter().filter(|reference| reference.is_set()) {
             let name = reference.child("name");

@@ -23,7 +23,7 @@ pub(super) use scheduling::check_preemption_policy;
 pub(super) use status::check_status_update;
 pub(super) use systems::check_system;
 pub(super) use update::{check_ephemeral_containers_update, check_pod_update};
-pub(super) use volume::{check_host_path, check_no_backsteps, has_source};
+pub(super) use volume::{check_host_path, check_nfs, check_no_backsteps, has_source};
 
 use super::{
     cursor::{Cursor, Errors},
@@ -105,10 +105,9 @@ fn check_pod(pod: &Cursor<'_>, errors: &mut Errors) {
     if spec.text_of("serviceAccountName").is_empty() {
         for volume in spec.child("volumes").items() {
             for source in volume.at(&["projected", "sources"]).items() {
-                let token = source.child("serviceAccountToken");
-                if token.is_set() {
-                    errors.push(token.forbidden("must not be specified when serviceAccountName is not set"));
-                }
+                source
+                    .child("serviceAccountToken")
+                    .check_unset(errors, "must not be specified when serviceAccountName is not set");
             }
         }
     }

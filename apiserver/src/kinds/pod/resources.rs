@@ -200,10 +200,7 @@ pub(super) fn check_pod_level(spec: &Cursor<'_>, claims: &BTreeSet<&str>, errors
         errors.push(resources.forbidden("may not be set for a windows pod"));
         return;
     }
-    let own_claims = resources.child("claims");
-    if own_claims.is_set() {
-        errors.push(own_claims.forbidden("claims may not be set for Resources at pod-level"));
-    }
+    resources.child("claims").check_unset(errors, "claims may not be set for Resources at pod-level");
     let limits = resources.child("limits");
     check(&resources, &limits, check_pod_resource_name, claims, errors);
     for (position, container) in spec.child("containers").items().enumerate() {

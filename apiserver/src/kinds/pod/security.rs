@@ -300,9 +300,7 @@ pub(super) fn check_linux(scope: &Scope<'_>, errors: &mut Errors) {
     let contexts = std::iter::once(scope.spec.child("securityContext"))
         .chain(scope.containers().map(|container| container.child("securityContext")));
     for options in contexts.map(|context| context.child("windowsOptions")) {
-        if options.is_set() {
-            errors.push(options.forbidden("windows options cannot be set for a linux pod"));
-        }
+        options.check_unset(errors, "windows options cannot be set for a linux pod");
     }
 }
 
@@ -325,9 +323,7 @@ pub(super) fn check_windows(scope: &Scope<'_>, errors: &mut Errors) {
     ];
     let mut forbid = |parent: &Cursor<'_>, fields: &[&str]| {
         for field in fields.iter().map(|path| parent.at(&path.split('.').collect::<Vec<_>>())) {
-            if field.is_set() {
-                errors.push(field.forbidden("cannot be set for a windows pod"));
-            }
+            field.check_unset(errors, "cannot be set for a windows pod");
         }
     };
     forbid(&scope.spec, &OF_POD);

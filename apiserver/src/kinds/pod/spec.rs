@@ -29,10 +29,7 @@ const MAX_SECONDS: i64 = i32::MAX as i64;
 /// Validates a pod spec. `metadata` is that of the pod, if it isn't a template.
 pub(super) fn check(scope: &Scope<'_>, metadata: Option<&Cursor<'_>>, errors: &mut Errors) {
     let spec = &scope.spec;
-    let grace_period = spec.child("terminationGracePeriodSeconds");
-    if !grace_period.is_set() {
-        errors.push(grace_period.required(""));
-    }
+    spec.child("terminationGracePeriodSeconds").check_set(errors, "");
     let volumes = volume::check_all(scope, metadata, errors);
     let claims = check_resource_claims(&spec.child("resourceClaims"), errors);
     let context = container::Context { scope, volumes: &volumes, claims: &claims };
@@ -223,10 +220,7 @@ fn check_host_name_override(spec: &Cursor<'_>, errors: &mut Errors) {
 
 fn check_names(spec: &Cursor<'_>, errors: &mut Errors) {
     let check = |name: &str, rule, errors: &mut Errors| {
-        let name = spec.child(name);
-        if !name.text().is_empty() {
-            name.check(errors, rule);
-        }
+        spec.child(name).check_unless_empty(errors, rule);
     };
     check("serviceAccountName", format::dns_subdomain, errors);
     check("nodeName", format::dns_subdomain, errors);
@@ -241,10 +235,7 @@ fn check_names(spec: &Cursor<'_>, errors: &mut Errors) {
         }
     }
     check("priorityClassName", format::dns_subdomain, errors);
-    let runtime_class = spec.child("runtimeClassName");
-    if runtime_class.is_set() {
-        runtime_class.check(errors, format::dns_subdomain);
-    }
+    spec.child("runtimeClassName").check_if_set(errors, format::dns_subdomain);
 }
 
 fn check_rest(scope: &Scope<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {

@@ -118,10 +118,7 @@ fn check_claims(statuses: &Cursor<'_>, claims: &Cursor<'_>, errors: &mut Errors)
         if !names.insert(name.text()) {
             errors.push(name.duplicate());
         }
-        let claim = status.child("resourceClaimName");
-        if claim.is_set() {
-            claim.check(errors, format::dns_subdomain);
-        }
+        status.child("resourceClaimName").check_if_set(errors, format::dns_subdomain);
     }
 }
 

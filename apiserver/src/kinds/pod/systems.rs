@@ -52,8 +52,8 @@ pub(in crate::kinds) fn check_system(name: &str, volume: &Cursor<'_>, persistent
             if namespace.is_set() && namespace.text().is_empty() {
                 let detail = "if the endpointnamespace is set, it must be a valid namespace name";
                 errors.push(namespace.invalid_text(detail));
-            } else if namespace.is_set() {
-                namespace.check(errors, format::dns_label);
+            } else {
+                namespace.check_if_set(errors, format::dns_label);
             }
         }
         "flocker" => check_flocker(source, errors),
@@ -79,9 +79,7 @@ pub(in crate::kinds) fn check_system(name: &str, volume: &Cursor<'_>, persistent
         "storageos" => {
             source.child("volumeName").check_required(errors, format::dns_label);
             let namespace = source.child("volumeNamespace");
-            if !namespace.text().is_empty() {
-                namespace.check(errors, format::dns_label);
-            }
+            namespace.check_unless_empty(errors, format::dns_label);
         }
         _ => {}
     }

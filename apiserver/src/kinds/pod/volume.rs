@@ -115,14 +115,7 @@ fn check_one_source(name: &str, volume: &Cursor<'_>, is_pod: bool, errors: &mut 
         }
         "secret" => check_files(source, "secretName", errors),
         "configMap" => check_files(source, "name", errors),
-        "nfs" => {
-            source.child("server").check_present(errors);
-            let path = source.child("path");
-            path.check_present(errors);
-            if !path.text().starts_with('/') {
-                errors.push(path.invalid_text("must be an absolute path"));
-            }
-        }
+        "nfs" => check_nfs(source, errors),
         "persistentVolumeClaim" => source.child("claimName").check_present(errors),
         "downwardAPI" => {
             check_mode(&source.child("defaultMode"), errors);
@@ -168,6 +161,15 @@ fn check_one_source(name: &str, volume: &Cursor<'_>, is_pod: bool, errors: &mut 
             source.child("pullPolicy").check_choice(errors, &PULL_POLICIES);
         }
         _ => check_system(name, volume, false, errors),
+    }
+}
+
+pub(in crate::kinds) fn check_nfs(source: &Cursor<'_>, errors: &mut Errors) {
+    source.child("server").check_present(errors);
+    let path = source.child("path");
+    path.check_present(errors);
+    if !path.text().starts_with('/') {
+        errors.push(path.invalid_text("must be an absolute path"));
     }
 }
 

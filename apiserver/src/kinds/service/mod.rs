@@ -141,10 +141,7 @@ fn check_service_port<'a>(
     errors.extend(format::port_number(number.int()).map(|problem| number.invalid_int(problem)));
     port.child("protocol").check_choice(errors, &["SCTP", "TCP", "UDP"]);
     check_port(&port.child("targetPort"), errors);
-    let protocol = port.child("appProtocol");
-    if protocol.is_set() {
-        protocol.check(errors, format::qualified_name);
-    }
+    port.child("appProtocol").check_if_set(errors, format::qualified_name);
 }
 
 fn check_affinity(spec: &Cursor<'_>, errors: &mut Errors) {

@@ -73,16 +73,10 @@ pub(super) fn check_claim_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     } else {
         check_amount("storage", &storage, errors);
     }
-    let class = spec.child("storageClassName");
-    if !class.text().is_empty() {
-        class.check(errors, format::dns_subdomain);
-    }
+    spec.child("storageClassName").check_unless_empty(errors, format::dns_subdomain);
     spec.child("volumeMode").check_one_of(errors, &VOLUME_MODES);
     check_data_sources(spec, errors);
-    let attributes = spec.child("volumeAttributesClassName");
-    if !attributes.text().is_empty() {
-        attributes.check(errors, format::dns_subdomain);
-    }
+    spec.child("volumeAttributesClassName").check_unless_empty(errors, format::dns_subdomain);
 }
 
 fn check_data_sources(spec: &Cursor<'_>, errors: &mut Errors) {
@@ -98,9 +92,7 @@ fn check_data_sources(spec: &Cursor<'_>, errors: &mut Errors) {
             errors.push(FieldError::invalid_text(&from.path, from.text_of("kind"), detail));
         }
         let namespace = from.child("namespace");
-        if !namespace.text().is_empty() {
-            namespace.check(errors, format::dns_label);
-        }
+        namespace.check_unless_empty(errors, format::dns_label);
     }
     if !source.is_set() || !reference.is_set() {
         return;

@@ -9,7 +9,7 @@ use crate::kinds::{
     cursor::{Cursor, Errors, same},
     format,
     go_json::{GoField, GoType, go_json},
-    pod::{check_host_path, check_no_backsteps, check_system},
+    pod::{check_host_path, check_nfs, check_no_backsteps, check_system},
     selector,
 };
 
@@ -133,10 +133,7 @@ fn check_volume_spec(spec: &Cursor<'_>, errors: &mut Errors) {
     if is_root && policy.text() == "Recycle" {
         errors.push(policy.forbidden("may not be 'recycle' for a hostPath mount of '/'"));
     }
-    let class = spec.child("storageClassName");
-    if !class.text().is_empty() {
-        class.check(errors, format::dns_subdomain);
-    }
+    spec.child("storageClassName").check_unless_empty(errors, format::dns_subdomain);
     spec.child("volumeMode").check_one_of(errors, &VOLUME_MODES);
     let attributes = spec.child("volumeAttributesClassName");
     if attributes.is_set() {
@@ -161,21 +158,12 @@ fn check_volume_source(spec: &Cursor<'_>, affinity: &Cursor<'_>, errors: &mut Er
     let source = spec.child(first);
     match **first {
         "hostPath" => check_host_path(&source, errors),
-        "nfs" => {
-            source.child("server").check_present(errors);
-            let path = source.child("path");
-            path.check_present(errors);
-            if !path.text().starts_with('/') {
-                errors.push(path.invalid_text("must be an absolute path"));
-            }
-        }
+        "nfs" => check_nfs(&source, errors),
         "local" => {
             let path = source.child("path");
             path.check_present(errors);
             check_no_backsteps(&path, errors);
-            if !affinity.is_set() {
-                errors.push(affinity.required("Local volume requires node affinity"));
-            }
+            affinity.check_set(errors, "Local volume requires node affinity");
         }
         "csi" => {
             check_csi_driver_name(&source.child("driver"), errors);
