@@ -240,7 +240,7 @@ impl<'f, 'a> Request<'f, 'a> {
         Self { resource, arena, live, object, write, hooks }
     }
 
-    fn run(mut self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
+    fn run(self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
         if self.write.subresource == "scale" {
             return self.scale(verb);
         }

@@ -22,7 +22,7 @@ const REPLICAS: Path<'static> = Path::new(&[PathElement::Field("spec"), PathElem
 const UNSET: i32 = i32::MIN;
 
 impl<'a> Request<'_, 'a> {
-    pub(super) fn scale(mut self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
+    pub(super) fn scale(self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
         let Some((scale, scale_type)) = self.resource.scale() else { return Err(self.no_subresource()) };
         let Some(live) = self.live else {
             return Err(Refusal::NotFound("there is no object that can be scaled".to_owned()));
