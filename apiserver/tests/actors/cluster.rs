@@ -108,14 +108,10 @@ pub(crate) fn pod(name: &str, cpu: &str) -> Value {
     })
 }
 
-pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> &'v Value {
-    let conditions = object["status"]["conditions"].as_array().unwrap();
-    conditions.iter().find(|condition| condition["type"] == kind).unwrap()
-}
-
 /// The status, the reason and the message of a condition.
 pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> [&'v str; 3] {
-    let condition = condition(object, kind);
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let condition = conditions.iter().find(|condition| condition["type"] == kind).unwrap();
     ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
 }
 
