@@ -45,7 +45,7 @@ use crate::server::Server;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Actor {
-    /// RBAC: refuses what roles don't allow, prevents escalation, and aggregates ClusterRoles.
+    /// RBAC: refuses what roles don't allow, prevents escalation, and aggregates `ClusterRoles`.
     /// [`ApiServer::client_as`](crate::ApiServer::client_as) makes a client with a user's permissions; a client without a
     /// user may do everything.
     AccessControl,

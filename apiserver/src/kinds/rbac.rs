@@ -71,7 +71,7 @@ fn check_rules(check: &mut Check<'_>) {
     }
 }
 
-/// Validates a RoleBinding or ClusterRoleBinding.
+/// Validates a `RoleBinding` or `ClusterRoleBinding`.
 pub(super) fn binding(check: &mut Check<'_>) {
     check.metadata();
     let (namespaced, errors) = (check.kind.namespaced, &mut check.errors);

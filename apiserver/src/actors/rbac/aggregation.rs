@@ -1,4 +1,4 @@
-//! Aggregated ClusterRoles. After `pkg/controller/clusterroleaggregation`.
+//! Aggregated `ClusterRoles`. After `pkg/controller/clusterroleaggregation`.
 
 use serde_json::{Value, json};
 

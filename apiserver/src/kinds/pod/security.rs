@@ -203,7 +203,7 @@ const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const APP_ARMOR_CONTAINER: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Whether it is the key of an AppArmor annotation.
+/// Whether it is the key of an `AppArmor` annotation.
 pub(super) fn is_app_armor_annotation(key: &str) -> bool {
     key.starts_with(APP_ARMOR_CONTAINER)
 }

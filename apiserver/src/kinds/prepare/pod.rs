@@ -1,4 +1,4 @@
-//! Fields that the server sets in a new pod: its QoS class and selectors with `matchLabelKeys`.
+//! Fields that the server sets in a new pod: its `QoS` class and selectors with `matchLabelKeys`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::kinds::{
     quantity::Quantity,
 };
 
-/// The resources that decide the QoS class.
+/// The resources that decide the `QoS` class.
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
 
 pub(super) fn prepare_new<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
@@ -33,7 +33,7 @@ pub(super) fn prepare_new<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     with_label_keys(arena, pod)
 }
 
-/// The QoS class of a pod, which decides the order of evictions from a node.
+/// The `QoS` class of a pod, which decides the order of evictions from a node.
 pub(in crate::kinds) fn class_of_service(pod: Value<'_>) -> &'static str {
     let (mut requests, mut limits) = (BTreeMap::new(), BTreeMap::new());
     let mut guaranteed = true;

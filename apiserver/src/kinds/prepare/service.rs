@@ -56,7 +56,7 @@ pub(super) fn prepare_update<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a
     without_internal_policy(arena, without_what_the_type_lacks(arena, new, old))
 }
 
-/// An ExternalName service has no internal traffic policy: the server drops it on each read.
+/// An `ExternalName` service has no internal traffic policy: the server drops it on each read.
 fn without_internal_policy<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
     if is_type(service, "ExternalName") {
         service.with(arena, &["spec", "internalTrafficPolicy"], None)
