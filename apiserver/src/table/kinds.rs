@@ -120,8 +120,11 @@ pub(super) const ROWS: &[(&str, &str, &[Cell])] = rows! {
     "storage.k8s.io" "VolumeAttributesClass": NAME, Text("driverName"), AGE;
 };
 
-/// Rows that aren't made cell by cell.
-pub(super) const OWN_ROWS: [(&str, &str, fn(Value<'_>, Timestamp) -> Vec<Json>); 3] = [
+/// The cells of an object at this time.
+type Row = fn(Value<'_>, Timestamp) -> Vec<Json>;
+
+/// Rows that aren't made cell by cell, by group and kind.
+pub(super) const OWN_ROWS: [(&str, &str, Row); 3] = [
     ("", "ComponentStatus", workload::component_status),
     ("", "Event", event::cells),
     ("", "Pod", pod::cells),

@@ -111,7 +111,7 @@ mod tests {
     fn a_kind_is_identified_by_its_group() {
         assert_eq!(
             of_builtin("apps", "Deployment", "status"),
-            Some(Resets::Fields(&[&["metadata", "labels"], &["spec"]]))
+            Some(Fields(&[&["metadata", "labels"], &["spec"]]))
         );
         assert_eq!(of_builtin("", "ConfigMap", ""), Some(NOTHING));
         assert_eq!(of_builtin("", "ConfigMap", "status"), None);
