@@ -1,4 +1,4 @@
-//! The loop: [`reconcile`] runs one pass for one Workload. A pass observes, decides, acts and reports.
+//! The loop: `reconcile` runs one pass for one Workload. A pass observes, decides, acts and reports.
 
 mod checks;
 mod context;

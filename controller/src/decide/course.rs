@@ -328,7 +328,7 @@ impl Course {
 
     /// Takes in the plan for the snapshot. The plan is dropped until all that it rests on was read from the server:
     ///
-    /// - the [grounds](GROUNDS), if it moves the replica count or creates an autoscaler;
+    /// - the `GROUNDS`, if it moves the replica count or creates an autoscaler;
     /// - the Workload, if it writes an object of another shard, which is this shard's to write only while the Workload is;
     /// - the Workload, if it creates a child of a Workload that had some: the child may be missing because the Workload was deleted,
     ///   which another watch reports, maybe later.
