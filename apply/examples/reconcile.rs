@@ -5,7 +5,6 @@ use std::time::Duration;
 use baton_apply::{Applier, ApplyError, Options, SchemaCache, Target};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Client, core::ApiResource, runtime::controller::Action};
-use serde_json::json;
 
 /// Makes the ConfigMap as it should be. `intent` has all fields that the operator wants to own, and no others.
 pub async fn reconcile(applier: &Applier, intent: &ConfigMap) -> Result<Action, ApplyError> {
@@ -42,8 +41,9 @@ pub async fn applier(client: Client) -> Applier {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let applier = applier(Client::try_default().await?).await;
-    let metadata = json!({"name": "settings", "namespace": "default"});
-    let intent = serde_json::from_value(json!({"metadata": metadata, "data": {"color": "green"}}))?;
+    let metadata = serde_json::json!({"name": "settings", "namespace": "default"});
+    let intent =
+        serde_json::from_value(serde_json::json!({"metadata": metadata, "data": {"color": "green"}}))?;
     println!("{:?}", reconcile(&applier, &intent).await?);
     Ok(())
 }

@@ -40,15 +40,6 @@ pub enum ApplyError {
     Failed(ApiError),
 }
 
-impl ApplyError {
-    /// The error of the request.
-    pub fn api_error(&self) -> &ApiError {
-        match self {
-            Self::Stale(error) | Self::Conflict(error) | Self::Rejected(error) | Self::Failed(error) => error,
-        }
-    }
-}
-
 /// An error of another request than an apply, such as the read before it.
 impl From<ApiError> for ApplyError {
     fn from(error: ApiError) -> Self {

@@ -2,12 +2,8 @@
 //! [`scenarios!`](crate::scenarios) makes a test of it for each server: `in_process::NAME`, under paused time, and
 //! `real::NAME`, which is ignored unless it is asked for.
 
-use std::ops::RangeInclusive;
-
 use baton_testbed::Cluster;
 use tokio::runtime::Builder;
-
-use crate::processors;
 
 /// Runs a scenario on a new server inside this process, under paused time.
 ///
@@ -17,18 +13,6 @@ pub fn in_process(scenario: impl AsyncFnOnce(Cluster)) {
     paused(async {
         scenario(Cluster::in_process().expect("a server inside the process starts")).await;
     });
-}
-
-/// Like [`in_process`], once for each seed, as many at once as there are processors.
-///
-/// # Panics
-/// When the scenario does.
-pub fn in_process_by_seeds(seeds: RangeInclusive<u64>, scenario: impl AsyncFn(Cluster, u64) + Sync) {
-    let play = |seed| {
-        in_process(async |cluster| scenario(cluster, seed).await);
-        Ok(())
-    };
-    processors::on_all(seeds, play).expect("no piece fails");
 }
 
 /// Waits for a future under paused time, which advances as soon as all tasks wait.
