@@ -27,12 +27,6 @@ pub mod process;
 pub mod reconcile;
 pub mod report;
 
-use baton_runtime::{clock, text as cut};
-
-mod lock {
-    pub(crate) use baton_runtime::lock;
-}
-
 /// Baton's field manager, for children and for status, always.
 pub const FIELD_MANAGER: &str = "baton";
 

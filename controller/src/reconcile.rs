@@ -17,6 +17,7 @@ use std::{
 
 use baton_apply::ApiError;
 use baton_crd::Mode;
+use baton_runtime::clock::now;
 use tokio::sync::SemaphorePermit;
 
 pub(crate) use self::{
@@ -26,7 +27,6 @@ pub(crate) use self::{
 };
 use self::{fingerprint::Fingerprint, records::Settled};
 use crate::{
-    clock::now,
     decide::{course::Course, intent::IntentError, pass::Pass, snapshot::Snapshot},
     metrics::ReconcileOutcome,
     observe::WatchedWorkload,

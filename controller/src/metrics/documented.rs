@@ -109,8 +109,8 @@ fn metrics_are_written_as_open_metrics() {
     let metrics = Metrics::new();
     metrics.reconciled(ReconcileOutcome::Settled, Duration::from_millis(20));
     metrics.reconciled(ReconcileOutcome::Failed, Duration::from_secs(2));
-    metrics.applied(ChildKind::Deployment, ApplyOutcome::Sent);
-    metrics.applied(ChildKind::Deployment, ApplyOutcome::Skipped);
+    metrics.applied(ChildKind::Deployment, WriteOutcome::Sent);
+    metrics.applied(ChildKind::Deployment, WriteOutcome::Skipped);
     metrics.predicted(ChildKind::Autoscaler, PredictionOutcome::ModuloDefaulting);
     metrics.took_over(ChildKind::Deployment, "kubectl \"edit\"", 3);
     metrics.schemas(true);

@@ -59,7 +59,7 @@ label_values! {
 
 label_values! {
     /// The result of an apply that was due.
-    ApplyOutcome {
+    WriteOutcome {
         /// It was sent, and the server accepted it.
         Sent = "sent",
         /// It was skipped, because it would have changed nothing.

@@ -1,6 +1,6 @@
 //! The operator's metrics, for Prometheus. `docs/metrics.md` has a row for each.
 //!
-//! Other modules report what happened; outcomes are enums such as [`ApplyOutcome`]. No decision depends on metrics.
+//! Other modules report what happened; outcomes are enums such as [`WriteOutcome`]. No decision depends on metrics.
 
 mod labels;
 mod managers;
@@ -15,21 +15,24 @@ use std::{
     time::Duration,
 };
 
-use baton_runtime::metrics::{BUCKETS, RequestMetrics};
+use baton_runtime::{
+    lock,
+    metrics::{BUCKETS, RequestMetrics},
+};
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::{Registry, Unit},
 };
 
-pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutcome};
+pub use labels::{PredictionOutcome, ReconcileOutcome, RefreshOutcome, WriteOutcome};
 
 use self::{
     labels::{Label, kind, manager, outcome},
     managers::ManagerLabels,
     workloads::Reported,
 };
-use crate::{decide::child::ChildKind, lock::lock};
+use crate::decide::child::ChildKind;
 
 /// All metrics. Clones share them.
 #[derive(Clone, Debug)]
@@ -83,7 +86,7 @@ metrics! {
         "How long passes for a Workload took, without the time in the queue" in Seconds;
     long_turns: Counter = Counter::default(),
         "Times that a pass kept all others waiting for more than a second";
-    applies: Counters<2> = counters(of_children(ApplyOutcome::ALL, |one| outcome(one.text()))),
+    applies: Counters<2> = counters(of_children(WriteOutcome::ALL, |one| outcome(one.text()))),
         "Applies of children, by outcome";
     predictions: Counters<2> = counters(of_children(PredictionOutcome::ALL, |one| outcome(one.text()))),
         "Applies of children, by how the server's response compares with the prediction";
@@ -164,7 +167,7 @@ impl Metrics {
     }
 
     /// An apply of a child was sent, or wasn't.
-    pub fn applied(&self, kind: ChildKind, outcome: ApplyOutcome) {
+    pub fn applied(&self, kind: ChildKind, outcome: WriteOutcome) {
         self.0.counts.applies.get_or_create(&[labels::kind(kind), labels::outcome(outcome.text())]).inc();
     }
 

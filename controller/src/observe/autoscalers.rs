@@ -10,12 +10,10 @@ use baton_apply::{
     LiveObject,
     cache::{Cache, Changed, Feed, NamespacedName},
 };
+use baton_runtime::lock;
 use kube::runtime::watcher::{self, Event};
 
-use crate::{
-    decide::replicas::{Autoscaler, ScaleTarget},
-    lock::lock,
-};
+use crate::decide::replicas::{Autoscaler, ScaleTarget};
 
 type Scaling = (ScaleTarget, Autoscaler);
 

@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use baton_apply::{SchemaCache, SchemaStatus};
 use baton_runtime::{
+    clock::{Clock, now},
     cluster::Cluster,
     election::{Candidacy, Election, Leadership, Lost, Watchdog},
     readiness::Readiness,
@@ -33,7 +34,6 @@ use super::{
 use crate::{
     FIELD_MANAGER,
     causes::with_causes,
-    clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
     observe::{CrdProblem, Scope, Stores, Touched, WorkloadCrd, watch},

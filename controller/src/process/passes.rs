@@ -10,7 +10,10 @@ use std::{
 };
 
 use baton_apply::cache::NamespacedName;
-use baton_runtime::election::{Suspect, Watchdog};
+use baton_runtime::{
+    clock::now,
+    election::{Suspect, Watchdog},
+};
 use futures::{Stream, StreamExt as _};
 use kube::runtime::reflector::ObjectRef;
 use tokio::task::{JoinError, JoinSet};
@@ -18,7 +21,6 @@ use tracing::{Instrument as _, info_span, instrument::WithSubscriber as _, warn}
 
 use crate::{
     causes::with_causes,
-    clock::now,
     metrics::ReconcileOutcome,
     observe::{Touched, WatchedWorkload, Workloads},
     reconcile::{Context, Key, reconcile},
@@ -47,7 +49,7 @@ pub(super) async fn passes(
                 running.spawn(pass.with_current_subscriber());
             } else {
                 // The Workload was deleted between its change and its pass.
-                context.forget(&key.0, &key.1);
+                context.forget(&key);
                 watchdog.forget(&key);
                 context.queue(|queue| queue.ended(&key, None));
             }

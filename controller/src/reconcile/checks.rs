@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use baton_apply::LiveObject;
 use baton_crd::Workload;
+use baton_runtime::clock::now;
 use kube::Resource as _;
 
 use super::{
     Context, End, ReconcileError, Requeue, context::CRD_IS_KNOWN_WITHIN, fingerprint::Fingerprint, status,
 };
 use crate::{
-    clock::now,
     decide::{child::ChildKind, lacking::Lacking},
     observe::{LAG, WatchedWorkload},
     report::Unreadable,

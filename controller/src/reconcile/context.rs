@@ -11,6 +11,10 @@ use std::{
 
 use baton_apply::{ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, with_timeout};
 use baton_crd::Workload;
+use baton_runtime::{
+    clock::{Clock, now},
+    lock,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client, Resource as _, ResourceExt,
@@ -27,12 +31,10 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    clock::{Clock, now},
     decide::{
         child::ChildKind,
         replicas::{Autoscaler, ScaleTarget},
     },
-    lock::lock,
     metrics::Metrics,
     observe::{PAGE, Stores, WatchedWorkload, WorkloadCrd, workloads_in},
     report::outdated_crd_event,
@@ -181,8 +183,8 @@ impl Context {
     }
 
     /// A Workload is gone.
-    pub(crate) fn forget(&self, namespace: &str, name: &str) {
-        lock(&self.records).forget(&(namespace.to_owned(), name.to_owned()));
+    pub(crate) fn forget(&self, workload: &Key) {
+        lock(&self.records).forget(workload);
     }
 
     /// How long a pass is deferred whose next write has low priority; none where it can be sent.

@@ -7,6 +7,7 @@ use std::{
 
 use baton_apply::{ApiError, DryRun, FieldPath, LiveObject, Outcome, Schemas, ownership::applied_fields};
 use baton_merge::Arena;
+use baton_runtime::clock::now;
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
@@ -18,7 +19,6 @@ use super::{
 use crate::{
     FIELD_MANAGER,
     causes::with_causes,
-    clock::now,
     decide::{
         child::ChildKind,
         course::{Course, EndedWrite, LiveIntent, Next, Priority, Read, WHOLE_OBJECT},
@@ -27,7 +27,7 @@ use crate::{
         plan::plan,
         snapshot::Snapshot,
     },
-    metrics::ApplyOutcome,
+    metrics::WriteOutcome,
 };
 
 /// The course of a pass, with what is remembered of earlier ones.
@@ -114,7 +114,7 @@ fn finish(
     let mut pass = course.finish();
     pass.deferred = deferred;
     for child in &pass.skipped {
-        context.metrics.applied(*child, ApplyOutcome::Skipped);
+        context.metrics.applied(*child, WriteOutcome::Skipped);
     }
     let now = now();
     let workload = pass.seen.workload.clone();

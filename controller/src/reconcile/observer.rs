@@ -5,14 +5,13 @@ use std::{collections::HashSet, sync::Mutex};
 use baton_apply::{
     Change, Comparison, Difference, DryRun, Observer, Outcome, PredictionError, PreparedWrite, Target,
 };
+use baton_runtime::{lock, text::cut};
 use tracing::{debug, warn};
 
 use crate::{
     causes::with_causes,
-    cut::cut,
     decide::child::ChildKind,
-    lock::lock,
-    metrics::{ApplyOutcome, Metrics, PredictionOutcome},
+    metrics::{Metrics, PredictionOutcome, WriteOutcome},
 };
 
 /// The observer of all writes of children.
@@ -73,13 +72,13 @@ impl Observer for CountingObserver {
     }
 }
 
-fn applied(outcome: &Outcome) -> ApplyOutcome {
+fn applied(outcome: &Outcome) -> WriteOutcome {
     match outcome {
-        Outcome::Skipped => ApplyOutcome::Skipped,
-        Outcome::Stored { .. } | Outcome::Deleted(_) => ApplyOutcome::Sent,
-        Outcome::Stale { .. } => ApplyOutcome::Stale,
-        Outcome::Rejected { .. } => ApplyOutcome::Rejected,
-        Outcome::Failed(_) => ApplyOutcome::Failed,
+        Outcome::Skipped => WriteOutcome::Skipped,
+        Outcome::Stored { .. } | Outcome::Deleted(_) => WriteOutcome::Sent,
+        Outcome::Stale { .. } => WriteOutcome::Stale,
+        Outcome::Rejected { .. } => WriteOutcome::Rejected,
+        Outcome::Failed(_) => WriteOutcome::Failed,
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use baton_apply::{ApiError, Failure, Guard, Request, Revision, Target};
 use baton_crd::{Workload, WorkloadSpec, WorkloadStatus};
+use baton_runtime::clock::now;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 use tracing::warn;
@@ -11,7 +12,6 @@ use tracing::warn;
 use super::{Context, ReconcileError, fingerprint::Fingerprint};
 use crate::{
     FIELD_MANAGER,
-    clock::now,
     decide::pass::Pass,
     observe::{Taken, WatchedWorkload},
     report::{self, Unreadable},

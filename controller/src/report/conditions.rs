@@ -2,6 +2,7 @@
 
 use baton_apply::contention::Contested;
 use baton_crd::{ChildState, ChildStatus, HandoverPhase, Mode, ReplicaOwnership, condition};
+use baton_runtime::text::few;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::apps::v1::DeploymentStatus,
@@ -10,13 +11,10 @@ use k8s_openapi::{
 use kube::Resource;
 
 use super::{Unreadable, limits, planned::summary};
-use crate::{
-    cut::few,
-    decide::{
-        child::{ChildKind, deployment_status},
-        pass::Pass,
-        snapshot::Snapshot,
-    },
+use crate::decide::{
+    child::{ChildKind, deployment_status},
+    pass::Pass,
+    snapshot::Snapshot,
 };
 
 /// A condition, before it is dated.

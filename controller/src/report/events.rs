@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::Takeover;
 use baton_crd::{ChildState, HandoverPhase, ReplicaOwnership, WorkloadStatus, condition};
+use baton_runtime::text::{cut, few};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
@@ -12,12 +13,9 @@ use kube::{
 };
 
 use super::{Unreadable, takeovers::news};
-use crate::{
-    cut::{cut, few},
-    decide::{
-        child::ChildKind,
-        pass::{ChildResult, Pass},
-    },
+use crate::decide::{
+    child::ChildKind,
+    pass::{ChildResult, Pass},
 };
 
 /// How many fields an Event names.

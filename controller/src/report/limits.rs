@@ -5,8 +5,7 @@
 
 use baton_apply::FieldPath;
 use baton_crd::WorkloadStatus;
-
-use crate::cut::cut;
+use baton_runtime::text::cut;
 
 /// The longest message, in bytes of JSON.
 const MESSAGE: usize = 4096;

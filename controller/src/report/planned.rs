@@ -2,15 +2,13 @@
 
 use baton_apply::{FieldPath, LiveObject, Takeover};
 use baton_crd::{PlannedAction, PlannedChild, PlannedTakeover};
+use baton_runtime::text::{few, stored_length};
 use kube::ResourceExt;
 
 use super::limits::{manager, path};
-use crate::{
-    cut::{few, stored_length},
-    decide::{
-        child::ChildKind,
-        pass::{Pass, Rehearsed},
-    },
+use crate::decide::{
+    child::ChildKind,
+    pass::{Pass, Rehearsed},
 };
 
 /// How many fields of each sort are listed for a child.

@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 
 use baton_crd::WorkloadStatus;
+use baton_runtime::text::{cut, few};
 
-use crate::{
-    cut::{cut, few},
-    decide::lacking::Lacking,
-};
+use crate::decide::lacking::Lacking;
 
 const LOST: &str = "SpecLost";
 /// How many lost fields and their managers a message names.
