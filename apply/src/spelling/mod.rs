@@ -7,6 +7,8 @@
 
 mod required;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod types;
 mod zeros;
 

@@ -1,13 +1,16 @@
 //! The intent of each kind of child.
 
+use std::sync::LazyLock;
+
+use baton_apply::spelling::{self, Types};
 use baton_crd::{
     Workload,
-    builtin::{AUTOSCALER, DEPLOYMENT, DISRUPTION_BUDGET, POD_TEMPLATE, SERVICE},
+    builtin::{AUTOSCALER, DEPLOYMENT, DISRUPTION_BUDGET, Document, POD_TEMPLATE, SERVICE},
 };
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head, without_metadata};
+use super::{Intent, IntentError, Selector, to_json, with_head, without_metadata};
 use crate::decide::child::ChildKind;
 
 /// The Deployment's intent, with this replica count or, if another manager sets it, without.
@@ -98,4 +101,10 @@ pub(super) fn disruption_budget(
     without_metadata(&mut spec);
     spec["selector"] = selector.to_json();
     Ok(Some(with_head(workload, ChildKind::DisruptionBudget, spec, &budget.labels, &budget.annotations)))
+}
+
+/// [`spelling::minimal`] with the types of which a Workload has values.
+fn minimal(value: Value, type_name: &str) -> Option<Value> {
+    static TYPES: LazyLock<Types> = LazyLock::new(|| Types::from_openapi(&Document::shipped().schemas));
+    spelling::minimal(value, &TYPES, type_name)
 }

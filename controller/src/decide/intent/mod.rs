@@ -5,7 +5,6 @@
 //! live object decides.
 
 mod children;
-mod minimal;
 pub(super) mod selector;
 
 use std::collections::BTreeMap;
