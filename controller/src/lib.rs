@@ -18,7 +18,6 @@
 //! and signals are [`baton_runtime`]'s.
 //! [`metrics`] counts what happens.
 
-mod causes;
 pub mod decide;
 mod hash;
 pub mod metrics;
@@ -73,17 +72,7 @@ mod tests {
         ("report", &["limits", "unreadable", "planned", "conditions", "takeovers", "status", "events"]),
         (
             "reconcile",
-            &[
-                "fingerprint",
-                "records",
-                "queue",
-                "observer",
-                "context",
-                "status",
-                "checks",
-                "enforce",
-                "preview",
-            ],
+            &["fingerprint", "records", "observer", "context", "status", "checks", "enforce", "preview"],
         ),
     ];
 

@@ -6,7 +6,6 @@ mod enforce;
 mod fingerprint;
 mod observer;
 mod preview;
-mod queue;
 mod records;
 mod status;
 
@@ -20,11 +19,7 @@ use baton_crd::Mode;
 use baton_runtime::clock::now;
 use tokio::sync::SemaphorePermit;
 
-pub(crate) use self::{
-    context::Context,
-    queue::Queue,
-    records::{Key, Records, WriteRate},
-};
+pub(crate) use self::{context::Context, records::Records};
 use self::{fingerprint::Fingerprint, records::Settled};
 use crate::{
     decide::{course::Course, intent::IntentError, pass::Pass, snapshot::Snapshot},
@@ -32,7 +27,15 @@ use crate::{
     observe::WatchedWorkload,
 };
 
-/// Runs a pass for a Workload.
+/// One pass for one Workload.
+async fn pass(watched: Arc<WatchedWorkload>, context: &Context) -> Result<Requeue, End> {
+    let Observed { seen, start, mut fingerprint } = observe(watched, context).await?;
+    let work = decide(seen, &start, &fingerprint, context);
+    let pass = act(work, &start, &mut fingerprint, context).await?;
+    report(pass, &start, fingerprint, context).await
+}
+
+/// Runs a pass, which may end early.
 pub(crate) async fn reconcile(
     watched: Arc<WatchedWorkload>,
     context: &Context,
@@ -41,13 +44,6 @@ pub(crate) async fn reconcile(
         Ok(requeue) | Err(End::Early(requeue)) => Ok(requeue),
         Err(End::Failed(error)) => Err(error),
     }
-}
-
-async fn pass(watched: Arc<WatchedWorkload>, context: &Context) -> Result<Requeue, End> {
-    let Observed { seen, start, mut fingerprint } = observe(watched, context).await?;
-    let work = decide(seen, &start, &fingerprint, context);
-    let pass = act(work, &start, &mut fingerprint, context).await?;
-    report(pass, &start, fingerprint, context).await
 }
 
 /// When a Workload is reconciled again, and how this pass counts.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod access;
 pub mod admin;
 pub mod clock;
 pub mod cluster;
@@ -8,6 +9,7 @@ mod lists;
 mod lock;
 pub mod logs;
 pub mod metrics;
+pub mod pace;
 mod port;
 pub mod readiness;
 pub mod secure_metrics;
@@ -24,7 +26,7 @@ mod tests {
     use std::{fs, path::Path};
 
     /// The rooms, from the bottom up: each may import those before it.
-    const ROOMS: [&str; 15] = [
+    const ROOMS: [&str; 17] = [
         "text",
         "lock",
         "clock",
@@ -35,6 +37,8 @@ mod tests {
         "signals",
         "logs",
         "telemetry",
+        "pace",
+        "access",
         "metrics",
         "admin",
         "election",

@@ -10,11 +10,12 @@ use std::{
 };
 
 use baton_apply::{
-    ApiError, Comparison, DryRun, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas,
-    Takeover, contention::Correction,
+    ApiError, Comparison, DryRun, Effects, FieldPath, LiveObject, Obstacle, Outcome, PreparedWrite, Revision,
+    Schemas, Takeover, contention::Correction,
 };
 use baton_crd::{WorkloadStatus, labels};
 use baton_merge::fieldpath::{Path, PathElement::Field};
+use baton_runtime::text::with_causes;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
@@ -28,10 +29,7 @@ use super::{
     plan::{Plan, Step, Then, wants},
     snapshot::{Snapshot, shard_of},
 };
-use crate::{
-    causes::{why_refused, with_causes},
-    hash::digest_of,
-};
+use crate::hash::digest_of;
 
 /// The longest handover takeovers five plans (migrate, adopt, hand over, release, rest; or delete the autoscaler, take back, release
 /// twice, set). After more than that, another manager is writing at the same time; the next pass goes on.
@@ -449,7 +447,7 @@ impl Course {
                 result = self.stale(&step, before.is_some() && !expected, error);
             }
             Outcome::Rejected { error, .. } => {
-                let message = why_refused(error, &write, before.as_ref());
+                let message = Obstacle::explain(with_causes(error), error, &write, before.as_ref());
                 result = Some(self.failed(child, ChildResult::Rejected(message)));
             }
             Outcome::Failed(error) => {

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use baton_apply::{ApiError, LiveObject, Prediction, PreparedWrite, Schemas};
 use baton_crd::PlannedAction;
+use baton_runtime::text::with_causes;
 use jiff::Timestamp;
 use kube::core::Status;
 
@@ -14,7 +15,6 @@ use super::{
     plan::{Step, plan},
     snapshot::Snapshot,
 };
-use crate::causes::with_causes;
 
 /// Rehearses a pass for this snapshot. A write that can't be predicted ends the rehearsal of its child.
 ///

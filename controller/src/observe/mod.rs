@@ -8,7 +8,7 @@ mod workload;
 
 pub(crate) use self::{
     crd::{CrdProblem, Judgement, LAG, WorkloadCrd, is_withheld},
-    stores::{Digests, Stores, Taken, Workloads},
+    stores::{Digests, Stores, Workloads},
     watches::{PAGE, Scope, Touched, watch, workloads_in},
     workload::WatchedWorkload,
 };

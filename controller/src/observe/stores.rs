@@ -53,30 +53,23 @@ pub(crate) struct Stores {
     changed: Arc<Notify>,
 }
 
-/// The digests of the objects that a pass reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Inputs {
-    pub(crate) workload: u64,
-    pub(crate) around: Digests,
-}
-
 /// The digests of the objects around a Workload. Missing objects have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Digests {
-    /// Those of the children without their status, by kind.
+    /// The digests of the children without their status, by kind.
     children: [u64; ChildKind::ALL.len()],
     autoscalers: u64,
-    /// That of the Deployment's status, which is only reported.
+    /// The digest of the Deployment's status, which is only reported.
     pub(crate) status: u64,
 }
 
 impl Digests {
-    /// The same without what is only reported.
+    /// The digests without what is only reported.
     pub(crate) fn but_status(&self) -> Self {
         Self { status: 0, ..self.clone() }
     }
 
-    /// That of a child without its status.
+    /// The digest of a child without its status.
     pub(crate) fn child(&self, kind: ChildKind) -> u64 {
         self.children[kind as usize]
     }
@@ -92,13 +85,6 @@ impl Digests {
     pub(crate) fn put_autoscalers(&mut self, autoscalers: &[Autoscaler]) {
         self.autoscalers = digest_of(autoscalers);
     }
-}
-
-/// The digests of a Workload in a response of the API server: of all of it, and of its spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub(crate) digest: u64,
-    pub(crate) spec: u64,
 }
 
 impl Stores {
@@ -147,7 +133,8 @@ impl Stores {
         }
     }
 
-    /// The same for a watch of a kind of child. That of HorizontalPodAutoscalers delivers all of them.
+    /// Adds a watch of a kind of child, as [`feed_workloads`](Self::feed_workloads) does. That of HorizontalPodAutoscalers delivers all of
+    /// them.
     pub(super) fn feed_children(
         &self,
         kind: ChildKind,
@@ -217,14 +204,14 @@ impl Stores {
         (Snapshot::new(workload, children, autoscalers), digests)
     }
 
-    /// The digests of what a pass for this Workload would read now.
-    pub(crate) fn inputs_of(&self, workload: &WatchedWorkload) -> Inputs {
-        let mut around = Digests::default();
+    /// The digests of the objects around a Workload.
+    pub(crate) fn digests_around(&self, workload: &WatchedWorkload) -> Digests {
+        let mut digests = Digests::default();
         for (kind, child) in self.children(workload) {
-            around.put(kind, child.digest());
+            digests.put(kind, child.digest());
         }
-        around.put_autoscalers(&self.autoscalers(workload));
-        Inputs { workload: workload.digest(), around }
+        digests.put_autoscalers(&self.autoscalers(workload));
+        digests
     }
 
     /// How many bytes of text a pass for this Workload would read.
@@ -275,10 +262,9 @@ impl Stores {
         self.changed.notify_waiters();
     }
 
-    /// The same for a Workload. Returns its digests.
-    pub(crate) fn take_workload(&self, live: &LiveObject) -> Taken {
-        let workload = self.workloads.store(live).expect("every Workload is kept");
-        Taken { digest: workload.digest(), spec: workload.spec() }
+    /// The same for a Workload.
+    pub(crate) fn take_workload(&self, live: &LiveObject) -> Arc<WatchedWorkload> {
+        self.workloads.store(live).expect("every Workload is kept")
     }
 }
 
@@ -307,6 +293,13 @@ mod tests {
 
     use super::*;
 
+    const NONE: [&str; 0] = [];
+
+    fn live(object: Value) -> LiveObject {
+        LiveObject::from_json(object).unwrap()
+    }
+
+    /// An object with the label of Baton's children.
     fn child_at(version: u32, name: &str, spec: &Value) -> Value {
         let labels = json!({"app.kubernetes.io/managed-by": "baton"});
         let metadata = json!({
@@ -316,12 +309,23 @@ mod tests {
     }
 
     fn child(version: u32, name: &str) -> LiveObject {
-        LiveObject::from_json(child_at(version, name, &json!({"at": version}))).unwrap()
+        live(child_at(version, name, &json!({"at": version})))
+    }
+
+    /// The spec of an autoscaler of this Deployment.
+    fn scaling(target: &str) -> Value {
+        let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
+        json!({"scaleTargetRef": reference, "minReplicas": 2, "maxReplicas": 5})
+    }
+
+    /// An autoscaler without Baton's label.
+    fn autoscaler(name: &str, target: &str) -> LiveObject {
+        live(json!({"metadata": {"name": name, "namespace": "ns"}, "spec": scaling(target)}))
     }
 
     fn workload(name: &str) -> LiveObject {
         let metadata = json!({"name": name, "namespace": "ns", "uid": "u", "resourceVersion": "1"});
-        LiveObject::from_json(json!({"metadata": metadata, "spec": {}})).unwrap()
+        live(json!({"metadata": metadata, "spec": {}}))
     }
 
     /// The caches of a shard, with some Workloads.
@@ -342,9 +346,8 @@ mod tests {
         feed(&Ok(event)).into_iter().map(|touched| touched.name).collect()
     }
 
-    const NONE: [&str; 0] = [];
-
-    fn scaling(stores: &Stores, deployment: &str) -> Vec<String> {
+    /// The names of the autoscalers that scale a Deployment.
+    fn scalers(stores: &Stores, deployment: &str) -> Vec<String> {
         let scaling = stores.autoscalers.of("ns".to_owned(), deployment.to_owned());
         scaling.into_iter().map(|autoscaler| autoscaler.name).collect()
     }
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(deliver(&mut feed, Event::Apply(child(1, "a"))), ["a"]);
         let mut unlabelled = child_at(2, "a", &json!({}));
         unlabelled["metadata"]["labels"] = json!({});
-        assert_eq!(deliver(&mut feed, Event::Apply(LiveObject::from_json(unlabelled).unwrap())), ["a"]);
+        assert_eq!(deliver(&mut feed, Event::Apply(live(unlabelled))), ["a"]);
         assert!(has_no_children(&stores));
     }
 
@@ -382,8 +385,8 @@ mod tests {
         assert_eq!(deliver(&mut stores.feed_workloads(None), Event::Delete(workload("a"))), ["a"]);
         assert!(has_no_children(&stores), "nothing is left");
         let mut feed = stores.feed_children(ChildKind::Autoscaler, None);
-        assert_eq!(deliver(&mut feed, Event::Apply(autoscaler("stray", "Deployment", "web"))), ["web"]);
-        assert_eq!(scaling(&stores, "web"), ["stray"], "it scales a Deployment nevertheless");
+        assert_eq!(deliver(&mut feed, Event::Apply(autoscaler("stray", "web"))), ["web"]);
+        assert_eq!(scalers(&stores, "web"), ["stray"], "it scales a Deployment nevertheless");
     }
 
     #[test]
@@ -395,7 +398,7 @@ mod tests {
                 let mut child = child_at(version, "web", &json!({}));
                 child["metadata"]["generation"] = json!(2);
                 child["status"] = json!({"observedGeneration": observed, "replicas": version});
-                !deliver(&mut feed, Event::Apply(LiveObject::from_json(child).unwrap())).is_empty()
+                !deliver(&mut feed, Event::Apply(live(child))).is_empty()
             };
             let counts = [at(1, 1), at(2, 1), at(3, 2), at(4, 2)];
             let is_deployment = kind == ChildKind::Deployment;
@@ -404,36 +407,27 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_caches_only_its_own_children() {
-        let at = |version: u32, shard: Option<&str>| {
-            let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
-            let mut child = child_at(version, "web", &json!({"scaleTargetRef": reference, "maxReplicas": 5}));
+    fn a_shard_caches_its_own_children_and_what_else_scales_its_deployments() {
+        let at = |version: u32, name: &str, shard: Option<&str>| {
+            let mut child = child_at(version, name, &scaling("web"));
             if let Some(shard) = shard {
                 child["metadata"]["labels"]["baton.rs/shard"] = json!(shard);
             }
-            LiveObject::from_json(child).unwrap()
+            Event::Apply(live(child))
         };
         let shards = [None, Some("a"), Some("b")];
         for ours in shards {
             let stores = of_shard(ours);
             let mut feed = stores.feed_children(ChildKind::Autoscaler, None);
             for (version, shard) in (1..).zip(shards) {
-                deliver(&mut feed, Event::Apply(at(version, shard)));
-                let kept = (stores.children(&workload("web")).count(), scaling(&stores, "web").len());
+                deliver(&mut feed, at(version, "web", shard));
+                let kept = (stores.children(&workload("web")).count(), scalers(&stores, "web").len());
                 assert_eq!(kept, if shard == ours { (1, 1) } else { (0, 0) }, "{shard:?} by {ours:?}");
             }
         }
-    }
-
-    #[test]
-    fn an_autoscaler_of_another_shard_that_scales_this_shards_deployment_is_cached() {
         let stores = of_shard(Some("a"));
-        let mut feed = stores.feed_children(ChildKind::Autoscaler, None);
-        let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
-        let mut copied = child_at(1, "copied", &json!({"scaleTargetRef": reference, "maxReplicas": 5}));
-        copied["metadata"]["labels"]["baton.rs/shard"] = json!("b");
-        deliver(&mut feed, Event::Apply(LiveObject::from_json(copied).unwrap()));
-        assert_eq!(scaling(&stores, "web"), ["copied"]);
+        deliver(&mut stores.feed_children(ChildKind::Autoscaler, None), at(1, "copied", Some("b")));
+        assert_eq!(scalers(&stores, "web"), ["copied"]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -442,7 +436,7 @@ mod tests {
             let mut child = child_at(version, "a", &json!({"replicas": 0}));
             child["metadata"]["generation"] = json!(3);
             child["status"] = json!({"observedGeneration": version});
-            LiveObject::from_json(child).unwrap()
+            live(child)
         };
         let stores = of_shard(None);
         let mut feed = stores.feed_children(ChildKind::Deployment, None);
@@ -478,49 +472,24 @@ mod tests {
         assert_eq!(stores.unfilled(), BTreeSet::from([WORKLOADS]));
     }
 
-    fn autoscaler(name: &str, kind: &str, target: &str) -> LiveObject {
-        let reference = json!({"apiVersion": "apps/v1", "kind": kind, "name": target});
-        let object = json!({
-            "metadata": {"name": name, "namespace": "ns"},
-            "spec": {"scaleTargetRef": reference, "minReplicas": 2, "maxReplicas": 5},
-        });
-        LiveObject::from_json(object).unwrap()
-    }
-
     #[test]
-    fn autoscalers_are_found_by_what_they_scale_and_not_by_their_names() {
+    fn an_autoscaler_concerns_the_workloads_whose_deployments_it_scales_or_has_scaled() {
         let stores = of_shard(None);
         let mut feed = stores.feed_children(ChildKind::Autoscaler, None);
-        for (name, kind) in
-            [("mine", "Deployment"), ("keda-hpa-web", "Deployment"), ("of-a-set", "StatefulSet")]
-        {
-            deliver(&mut feed, Event::Apply(autoscaler(name, kind, "web")));
+        let mut set = child_at(1, "of-a-set", &scaling("web"));
+        set["spec"]["scaleTargetRef"]["kind"] = json!("StatefulSet");
+        deliver(&mut feed, Event::Apply(live(set)));
+        for (event, concerned, web, db) in [
+            (Event::Apply(autoscaler("mine", "web")), &["web"][..], &["mine"][..], &[][..]),
+            (Event::Apply(autoscaler("mine", "web")), &[], &["mine"], &[]),
+            (Event::Apply(autoscaler("keda-hpa-web", "web")), &["web"], &["keda-hpa-web", "mine"], &[]),
+            (Event::Apply(autoscaler("mine", "db")), &["web", "db"], &["keda-hpa-web"], &["mine"]),
+            (Event::Delete(autoscaler("mine", "db")), &["db"], &["keda-hpa-web"], &[]),
+            (Event::Delete(autoscaler("keda-hpa-web", "web")), &["web"], &[], &[]),
+        ] {
+            assert_eq!(deliver(&mut feed, event), concerned);
+            assert_eq!([scalers(&stores, "web"), scalers(&stores, "db")], [web, db]);
         }
-        assert_eq!(scaling(&stores, "web"), ["keda-hpa-web", "mine"]);
-    }
-
-    #[test]
-    fn an_autoscaler_with_a_new_target_concerns_both_workloads_and_an_unchanged_one_none() {
-        let stores = of_shard(None);
-        let mut feed = stores.feed_children(ChildKind::Autoscaler, None);
-        let apply = |target| Event::Apply(autoscaler("a", "Deployment", target));
-        assert_eq!(deliver(&mut feed, apply("web")), ["web"]);
-        assert_eq!(deliver(&mut feed, apply("web")), NONE);
-        assert_eq!(deliver(&mut feed, apply("db")), ["web", "db"]);
-        assert_eq!((scaling(&stores, "web"), scaling(&stores, "db")), (Vec::new(), vec!["a".to_owned()]));
-        assert_eq!(deliver(&mut feed, Event::Delete(autoscaler("a", "Deployment", "db"))), ["db"]);
-        assert!(has_no_children(&stores), "nothing is left");
-    }
-
-    #[test]
-    fn an_autoscaler_that_a_new_list_does_not_contain_is_removed() {
-        let stores = of_shard(None);
-        let mut feed = stores.feed_children(ChildKind::Autoscaler, None);
-        deliver(&mut feed, Event::Apply(autoscaler("a", "Deployment", "web")));
-        deliver(&mut feed, Event::Apply(autoscaler("b", "Deployment", "web")));
-        deliver(&mut feed, Event::Init);
-        deliver(&mut feed, Event::InitApply(autoscaler("b", "Deployment", "web")));
-        assert_eq!(deliver(&mut feed, Event::InitDone), ["web"]);
-        assert_eq!(scaling(&stores, "web"), ["b"]);
+        assert!(stores.autoscalers.is_empty(), "nothing is left");
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use baton_apply::{ApiError, LiveObject, cache::NamespacedName, with_timeout};
 use baton_crd::{Workload, labels};
-use baton_runtime::clock::now;
+use baton_runtime::{clock::now, text::with_causes};
 use futures::{
     FutureExt as _, Stream, StreamExt,
     stream::{self, BoxStream},
@@ -18,7 +18,7 @@ use kube::{
 use tracing::warn;
 
 use super::{Stores, WorkloadCrd, stores::WORKLOADS};
-use crate::{causes::with_causes, decide::child::ChildKind};
+use crate::decide::child::ChildKind;
 
 /// How many objects a response to a list has at most.
 pub(crate) const PAGE: u32 = 10;

@@ -101,7 +101,7 @@ impl WatchedWorkload {
     }
 
     /// Its digest.
-    pub(super) fn digest(&self) -> u64 {
+    pub(crate) fn digest(&self) -> u64 {
         digest_of(self.object.digest())
     }
 

@@ -11,8 +11,10 @@ use baton_runtime::{
     clock::{Clock, now},
     cluster::Cluster,
     election::{Candidacy, Election, Leadership, Lost, Watchdog},
+    pace::{Queue, WriteRate},
     readiness::Readiness,
     signals::{Shutdown, Signals},
+    text::with_causes,
 };
 use futures::{FutureExt as _, Stream, StreamExt, stream};
 use kube::Client;
@@ -33,11 +35,10 @@ use super::{
 };
 use crate::{
     FIELD_MANAGER,
-    causes::with_causes,
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
     observe::{CrdProblem, Scope, Stores, Touched, WorkloadCrd, watch},
-    reconcile::{Context, Queue, Records, WriteRate},
+    reconcile::{Context, Records},
 };
 
 /// The annotation of the Lease with the Workload in whose pass its holder may end.
@@ -131,9 +132,14 @@ impl Operator {
         info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
         let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
-        let has_secure_metrics = args.secure_metrics_addr.is_some();
-        let check =
-            SelfCheck::new(client.clone(), limit, scope, lease.clone(), has_secure_metrics, crd.clone());
+        let check = SelfCheck {
+            client: client.clone(),
+            request_timeout: limit,
+            scope,
+            lease: lease.clone(),
+            has_secure_metrics: args.secure_metrics_addr.is_some(),
+            crd: crd.clone(),
+        };
         let mut election = None;
         let win = async {
             stores.ready().await;

@@ -1,4 +1,4 @@
-//! The loop: starts a pass for each Workload when the [queue](crate::reconcile::Queue) says so.
+//! The loop: starts a pass for each Workload when the [queue](baton_runtime::pace::Queue) says so.
 //!
 //! kube's `Controller` takes what is due by time alone, and looks at each pass that it has begun at each step. So it can't be fair to
 //! namespaces: passes that wait for their turn inside of it cost the square of their number.
@@ -13,6 +13,8 @@ use baton_apply::cache::NamespacedName;
 use baton_runtime::{
     clock::now,
     election::{Suspect, Watchdog},
+    pace::ObjectKey,
+    text::with_causes,
 };
 use futures::{Stream, StreamExt as _};
 use kube::runtime::reflector::ObjectRef;
@@ -20,10 +22,9 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::{Instrument as _, info_span, instrument::WithSubscriber as _, warn};
 
 use crate::{
-    causes::with_causes,
     metrics::ReconcileOutcome,
     observe::{Touched, WatchedWorkload, Workloads},
-    reconcile::{Context, Key, reconcile},
+    reconcile::{Context, reconcile},
     report::put_last_event,
 };
 
@@ -85,11 +86,11 @@ async fn until(moment: Option<Instant>) {
 
 /// A pass that is counted, and timed once the caches are filled. Returns how soon the next one is due, if it is.
 async fn pass(
-    key: Arc<Key>,
+    key: Arc<ObjectKey>,
     workload: Arc<WatchedWorkload>,
     watchdog: Watchdog,
     context: Arc<Context>,
-) -> (Arc<Key>, Option<Duration>) {
+) -> (Arc<ObjectKey>, Option<Duration>) {
     context.ready().await;
     let begun = Instant::now();
     let span = info_span!("reconciling object", object.ref = %ObjectRef::from_obj(&*workload));
@@ -134,7 +135,7 @@ pub(super) fn put_last(
 }
 
 /// A pass has ended. A panic in it, which is a bug, goes on here.
-fn finish(ended: Result<(Arc<Key>, Option<Duration>), JoinError>, context: &Context) {
+fn finish(ended: Result<(Arc<ObjectKey>, Option<Duration>), JoinError>, context: &Context) {
     match ended {
         Ok((key, next)) => context.queue(|queue| queue.ended(&key, next.map(|next| now() + next))),
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

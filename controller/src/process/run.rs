@@ -112,8 +112,8 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = Cluster::infer().await?.client()?;
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
-    let limit = args.request_timeout.0;
-    let crd = WorkloadCrd::new(client.clone(), limit);
+    let request_timeout = args.request_timeout.0;
+    let crd = WorkloadCrd::new(client.clone(), request_timeout);
     let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());
-    Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, crd).findings().await)
+    Ok(SelfCheck { client, request_timeout, scope, lease, has_secure_metrics, crd }.findings().await)
 }

@@ -40,7 +40,7 @@ pub(super) fn is_current(
     cached: &Fingerprint,
     context: &Context,
 ) -> Result<(), End> {
-    let current = context.stores.workload(watched).map(|now| context.stores.inputs_of(&now).workload);
+    let current = context.stores.workload(watched).map(|now| now.digest());
     if current == Some(cached.workload) { Ok(()) } else { Err(skip(Some(Duration::ZERO))) }
 }
 

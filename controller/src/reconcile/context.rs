@@ -14,6 +14,8 @@ use baton_crd::Workload;
 use baton_runtime::{
     clock::{Clock, now},
     lock,
+    pace::{ObjectKey, Queue},
+    text::with_causes,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -26,11 +28,9 @@ use tracing::warn;
 
 use super::{
     observer::CountingObserver,
-    queue::Queue,
-    records::{Key, Record, Records},
+    records::{Record, Records},
 };
 use crate::{
-    causes::with_causes,
     decide::{
         child::ChildKind,
         replicas::{Autoscaler, ScaleTarget},
@@ -134,7 +134,7 @@ impl Context {
     /// doesn't delay others.
     pub(super) fn patiently<T: Send>(
         &self,
-        workload: Key,
+        workload: ObjectKey,
         request: impl Future<Output = T> + Send,
     ) -> impl Future<Output = T> + Send {
         // Boxed, since requests are large, and a pass has many places for one.
@@ -183,7 +183,7 @@ impl Context {
     }
 
     /// A Workload is gone.
-    pub(crate) fn forget(&self, workload: &Key) {
+    pub(crate) fn forget(&self, workload: &ObjectKey) {
         lock(&self.records).forget(workload);
     }
 
@@ -299,6 +299,6 @@ impl Context {
     }
 }
 
-pub(super) fn key(workload: &impl ResourceExt) -> Key {
+pub(super) fn key(workload: &impl ResourceExt) -> ObjectKey {
     (workload.namespace().unwrap_or_default(), workload.name_any())
 }

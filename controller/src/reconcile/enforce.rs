@@ -7,7 +7,7 @@ use std::{
 
 use baton_apply::{ApiError, DryRun, FieldPath, LiveObject, Outcome, Schemas, ownership::applied_fields};
 use baton_merge::Arena;
-use baton_runtime::clock::now;
+use baton_runtime::{clock::now, text::with_causes};
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     FIELD_MANAGER,
-    causes::with_causes,
     decide::{
         child::ChildKind,
         course::{Course, EndedWrite, LiveIntent, Next, Priority, Read, WHOLE_OBJECT},

@@ -18,8 +18,8 @@ pub(super) struct Fingerprint {
 impl Fingerprint {
     /// The fingerprint of a pass that reads the Workload from the caches now, in this round.
     pub(super) fn of(watched: &WatchedWorkload, stores: &Stores, round: u64) -> Self {
-        let inputs = stores.inputs_of(watched);
-        Self { workload: inputs.workload, spec: watched.spec(), around: inputs.around, round }
+        let around = stores.digests_around(watched);
+        Self { workload: watched.digest(), spec: watched.spec(), around, round }
     }
 
     /// Whether all that decides about writes is equal: all but statuses.

@@ -5,11 +5,13 @@ use std::{collections::HashSet, sync::Mutex};
 use baton_apply::{
     Change, Comparison, Difference, DryRun, Observer, Outcome, PredictionError, PreparedWrite, Target,
 };
-use baton_runtime::{lock, text::cut};
+use baton_runtime::{
+    lock,
+    text::{cut, with_causes},
+};
 use tracing::{debug, warn};
 
 use crate::{
-    causes::with_causes,
     decide::child::ChildKind,
     metrics::{Metrics, PredictionOutcome, WriteOutcome},
 };

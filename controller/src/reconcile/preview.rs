@@ -4,20 +4,18 @@
 
 use std::collections::BTreeSet;
 
-use baton_apply::{Comparison, DryRun, LiveObject, Outcome, PreparedWrite};
+use baton_apply::{Comparison, DryRun, LiveObject, Obstacle, Outcome, PreparedWrite};
 use baton_crd::DryRunResult;
+use baton_runtime::text::with_causes;
 
 use super::{Context, context::key};
-use crate::{
-    causes::{why_refused, with_causes},
-    decide::{
-        child::ChildKind,
-        course::out_of_sight,
-        intent::IntentError,
-        pass::{Pass, Rehearsed},
-        rehearsal::rehearse,
-        snapshot::Snapshot,
-    },
+use crate::decide::{
+    child::ChildKind,
+    course::out_of_sight,
+    intent::IntentError,
+    pass::{Pass, Rehearsed},
+    rehearsal::rehearse,
+    snapshot::Snapshot,
 };
 
 /// How often an object may change between being read and its dry run, before the rest is left to the next pass.
@@ -87,7 +85,7 @@ fn compare(
             return Some((DryRunResult::Agreed, None));
         }
         Outcome::Stale { error, .. } | Outcome::Rejected { error, .. } => {
-            let why = why_refused(error, write, live);
+            let why = Obstacle::explain(with_causes(error), error, write, live);
             (DryRunResult::Rejected, format!("the API server would refuse it: {why}"))
         }
         Outcome::Failed(error) => {

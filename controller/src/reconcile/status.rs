@@ -1,6 +1,6 @@
 //! Writes the status and the Events of a pass.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use baton_apply::{ApiError, Failure, Guard, Request, Revision, Target};
 use baton_crd::{Workload, WorkloadSpec, WorkloadStatus};
@@ -13,7 +13,7 @@ use super::{Context, ReconcileError, fingerprint::Fingerprint};
 use crate::{
     FIELD_MANAGER,
     decide::pass::Pass,
-    observe::{Taken, WatchedWorkload},
+    observe::WatchedWorkload,
     report::{self, Unreadable},
 };
 
@@ -22,8 +22,8 @@ const LATEST_NEXT_PASS: Duration = Duration::from_secs(5);
 
 /// Whether the status was written.
 enum Written {
-    /// The Workload with this status has these digests.
-    Now(Taken),
+    /// The Workload has this status now.
+    Now(Arc<WatchedWorkload>),
     /// It wasn't; it is to be tried again after this, or after a change.
     Later(Option<Duration>),
 }
@@ -46,7 +46,7 @@ pub(super) async fn report(
             context.record(workload, |record| record.outbox.clone_from(&pass.outbox));
         }
         match written.map_err(ReconcileError::Status)? {
-            Written::Now(Taken { digest, spec }) => (fingerprint.workload, fingerprint.spec) = (digest, spec),
+            Written::Now(now) => (fingerprint.workload, fingerprint.spec) = (now.digest(), now.spec()),
             Written::Later(again) => return Ok(again),
         }
     }
@@ -83,13 +83,13 @@ async fn write(
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it is written only to the Workload that was read.
-/// Returns the digests of the Workload with this status; none if the Workload has changed meanwhile, or is gone. It is an error if
-/// that is so again and again.
+/// Returns the Workload with this status; none if the Workload has changed meanwhile, or is gone. It is an error if that is so again
+/// and again.
 async fn apply(
     workload: &Workload,
     status: &WorkloadStatus,
     context: &Context,
-) -> Result<Option<Taken>, ApiError> {
+) -> Result<Option<Arc<WatchedWorkload>>, ApiError> {
     let guard = Guard::Unchanged(Revision {
         uid: workload.uid().unwrap_or_default(),
         resource_version: workload.resource_version().unwrap_or_default(),

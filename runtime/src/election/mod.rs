@@ -53,7 +53,6 @@ pub use self::{
     fence::{Fence, Fenced, fence_layer},
     leadership::Leadership,
     thread::LeaseThread,
-    turn::ObjectKey,
     watchdog::{Suspect, Watchdog},
 };
 use crate::{

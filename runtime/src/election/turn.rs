@@ -14,10 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::{clock::now, lock};
-
-/// The namespace and name of an object.
-pub type ObjectKey = (String, String);
+use crate::{clock::now, lock, pace::ObjectKey};
 
 /// A turn that is logged and counted.
 const LONG: Duration = Duration::from_secs(1);

@@ -14,8 +14,8 @@ use std::{
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::watch, time::timeout};
 
-use super::turn::{ObjectKey, Turn, Turns};
-use crate::{clock::now, lock};
+use super::turn::{Turn, Turns};
+use crate::{clock::now, lock, pace::ObjectKey};
 
 /// How often the thread that renews the Lease looks at the turn under way, while there are passes.
 const GLANCE: Duration = Duration::from_millis(50);

@@ -16,6 +16,7 @@ use baton_apply::{
     openapi::{self, Index, OpenApiError},
 };
 use baton_crd::Workload;
+use baton_runtime::text::with_causes;
 use futures::future::BoxFuture;
 use kube::{Client, core::ApiResource};
 use serde_json::Value;
@@ -26,7 +27,6 @@ use tokio::{
 use tracing::{info, warn};
 
 pub(crate) use self::fields::{Judgement, Older, in_schema};
-use crate::causes::with_causes;
 
 /// How soon the schema is read again while it is older, or can't be read.
 const PAUSE: Duration = Duration::from_secs(2);

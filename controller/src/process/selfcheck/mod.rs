@@ -10,21 +10,20 @@ mod release;
 use std::{fmt, time::Duration};
 
 use baton_apply::{ApiError, with_timeout};
-use baton_runtime::readiness::Readiness;
+use baton_runtime::{
+    access::{Access, rules_to_add},
+    readiness::Readiness,
+    text::with_causes,
+};
 use futures::{StreamExt, stream};
-use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
     Api, Client,
     api::{ListParams, PostParams},
 };
 use tracing::{debug, info, warn};
 
-use self::access::Access;
 use super::{cli::LeaseArgs, gate};
-use crate::{
-    causes::with_causes,
-    observe::{Judgement, Scope, WorkloadCrd, is_withheld, workloads_in},
-};
+use crate::observe::{Judgement, Scope, WorkloadCrd, is_withheld, workloads_in};
 
 /// How many permissions are reviewed at the same time.
 const AT_ONCE: usize = 8;
@@ -60,12 +59,12 @@ pub enum CheckResult {
 /// Checks by requests to the API server.
 #[derive(Clone)]
 pub(crate) struct SelfCheck {
-    client: Client,
-    request_timeout: Duration,
-    scope: Scope,
-    lease: Option<LeaseName>,
-    has_secure_metrics: bool,
-    crd: WorkloadCrd,
+    pub(crate) client: Client,
+    pub(crate) request_timeout: Duration,
+    pub(crate) scope: Scope,
+    pub(crate) lease: Option<LeaseName>,
+    pub(crate) has_secure_metrics: bool,
+    pub(crate) crd: WorkloadCrd,
 }
 
 /// The Lease of the election.
@@ -87,17 +86,6 @@ impl LeaseName {
 }
 
 impl SelfCheck {
-    pub(crate) fn new(
-        client: Client,
-        request_timeout: Duration,
-        scope: Scope,
-        lease: Option<LeaseName>,
-        has_secure_metrics: bool,
-        crd: WorkloadCrd,
-    ) -> Self {
-        Self { client, request_timeout, scope, lease, has_secure_metrics, crd }
-    }
-
     /// Checks everything, again and again until nothing is wrong; logs what is wrong meanwhile.
     pub(crate) async fn pass(&self, readiness: &Readiness) {
         let (mut logged, mut pause) = (Vec::new(), PAUSES.0);
@@ -185,9 +173,8 @@ impl SelfCheck {
     }
 
     async fn access(&self) -> CheckResult {
-        let accesses =
-            access::accesses(&self.scope.namespaces(), self.lease.as_ref(), self.has_secure_metrics);
-        let reviews = accesses.into_iter().map(|access| self.review(access));
+        let needed = access::accesses(&self.scope.namespaces(), self.lease.as_ref(), self.has_secure_metrics);
+        let reviews = needed.into_iter().map(|access| self.review(access));
         let reviewed: Vec<_> = stream::iter(reviews).buffered(AT_ONCE).collect().await;
         let mut missing = Vec::new();
         for (access, is_allowed) in reviewed {
@@ -203,12 +190,15 @@ impl SelfCheck {
                 Err(error) => return unknown(&error),
             }
         }
-        access::judge(&missing)
+        if missing.is_empty() {
+            return CheckResult::Fine("Baton has all permissions that it needs".to_owned());
+        }
+        CheckResult::Wrong(format!("Baton lacks permissions. {}", rules_to_add(&missing)))
     }
 
     async fn review(&self, access: Access) -> (Access, Result<bool, ApiError>) {
-        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
-        let (params, review) = (PostParams::default(), access.review());
+        let (reviews, params, review) =
+            (Api::all(self.client.clone()), PostParams::default(), access.review());
         let response = with_timeout(self.request_timeout, reviews.create(&params, &review)).await;
         (access, response.map(|review| review.status.is_some_and(|status| status.allowed)))
     }

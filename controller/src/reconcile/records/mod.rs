@@ -1,33 +1,27 @@
 //! What is remembered between passes: one record for each Workload, forgotten with it. After a restart it is learnt again.
 
-mod backoff;
 mod memo;
 mod pace;
-mod rate;
-mod resync;
 
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
 };
 
-pub(crate) use self::{
-    backoff::Setback,
-    memo::{LiveIntents, Settled},
-    pace::Pace,
-    rate::WriteRate,
-};
-use self::{memo::Memo, resync::Resync};
-use crate::decide::pass::Outbox;
+use baton_runtime::pace::{ObjectKey, Resync, WriteRate};
 
-/// A Workload's namespace and name.
-pub(crate) type Key = (String, String);
+use self::memo::Memo;
+pub(crate) use self::{
+    memo::{LiveIntents, Settled},
+    pace::{Pace, Setback},
+};
+use crate::decide::pass::Outbox;
 
 /// The records of all Workloads.
 #[derive(Debug)]
 pub(crate) struct Records {
     resync: Duration,
-    by_workload: HashMap<Key, Record>,
+    by_workload: HashMap<ObjectKey, Record>,
     /// How fast all of them are written.
     pub(super) rate: WriteRate,
 }
@@ -57,7 +51,7 @@ impl Records {
     }
 
     /// The record of a Workload. Another Workload of the same name has a new one.
-    pub(super) fn of(&mut self, key: Key, uid: &str, now: Instant) -> &mut Record {
+    pub(super) fn of(&mut self, key: ObjectKey, uid: &str, now: Instant) -> &mut Record {
         let fresh = || Record::new(uid.to_owned(), Resync::new(self.resync, uid, now));
         let record = self.by_workload.entry(key).or_insert_with(fresh);
         if record.uid != uid {
@@ -69,7 +63,7 @@ impl Records {
     /// How long a pass is deferred whose next write has low priority; none where it can be sent.
     pub(super) fn deferral(
         &mut self,
-        key: Key,
+        key: ObjectKey,
         uid: &str,
         others_are_due: bool,
         now: Instant,
@@ -84,7 +78,7 @@ impl Records {
     }
 
     /// A Workload is gone.
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
         self.by_workload.remove(key);
     }
 }
@@ -98,7 +92,7 @@ mod tests {
     const HOUR: Duration = Duration::from_hours(1);
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn key() -> Key {
+    fn key() -> ObjectKey {
         ("shop".to_owned(), "web".to_owned())
     }
 

@@ -10,14 +10,15 @@ use baton_apply::{
     contention::{Contention, Correction},
 };
 use baton_crd::{Mode, WorkloadStatus, condition};
+use baton_runtime::pace::{Backoff, Resync, pause_after};
 use jiff::Timestamp;
 
-use super::{
-    backoff::{self, Backoff, Setback},
-    resync::Resync,
-};
 use crate::{
-    decide::{child::ChildKind, pass::Pass, plan::Cause},
+    decide::{
+        child::ChildKind,
+        pass::{ChildResult, Pass},
+        plan::{Cause, Refusal},
+    },
     report::{Haste, StatusChange},
 };
 
@@ -37,11 +38,20 @@ const AWAITS_FOR: Duration = Duration::from_secs(10);
 /// How often in a row a status may be about a Workload that has changed, before that counts as a failure.
 const MOST_STALE_STATUSES: u32 = 8;
 
+/// How the last write of a child ended, until the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Setback {
+    /// A write wasn't stored, or a read failed.
+    Result(ChildResult),
+    /// There is an object of another owner.
+    Refusal(Refusal),
+}
+
 /// The pace of one Workload.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// Failures, and when each child may be tried again.
-    pub(crate) backoff: Backoff,
+    pub(crate) backoff: Backoff<ChildKind, Setback>,
     /// Contested fields.
     pub(crate) contention: Contention<ChildKind>,
     /// When everything is applied for real.
@@ -135,7 +145,7 @@ impl Pace {
 
     /// A pass has ended early; the next one follows after this.
     pub(crate) fn pass_failed(&mut self) -> Duration {
-        let pause = backoff::pause_after(self.failed_passes);
+        let pause = pause_after(self.failed_passes);
         self.failed_passes += 1;
         pause
     }
@@ -224,7 +234,7 @@ mod tests {
     use baton_crd::{Workload, WorkloadSpec};
 
     use super::*;
-    use crate::decide::{pass::ChildResult, plan::Refusal, snapshot::Snapshot};
+    use crate::decide::snapshot::Snapshot;
 
     const CHILD: ChildKind = ChildKind::Deployment;
     const HOUR: Duration = Duration::from_hours(1);

@@ -1,11 +1,28 @@
-//! Which Workload is reconciled next: a pure queue, fair between namespaces.
+//! Which object is reconciled next: a pure queue, fair between namespaces.
 //!
-//! Workloads that are due wait in a line of their namespace, and the lines take turns. So neither many Workloads of one namespace
-//! nor slow ones delay another's. A pass that waits for a response for long gives its slot back. It still counts among the passes of its
-//! namespace, which may have fewer then, and among all passes.
+//! Objects that are due wait in a line of their namespace, and the lines take turns. So neither many objects of one namespace nor slow
+//! ones delay another's, which kube's `Controller` doesn't promise. A pass that waits for a response for long gives its slot back. It
+//! still counts among the passes of its namespace, which may have fewer then, and among all passes.
 //!
-//! A Workload is in the queue once, and never has two passes at the same time. One that becomes due during its pass has another
+//! An object is in the queue once, and never has two passes at the same time. One that becomes due during its pass has another
 //! afterwards.
+//!
+//! ```
+//! use std::{num::NonZeroU16, sync::Arc, time::Instant};
+//!
+//! use baton_runtime::pace::Queue;
+//!
+//! let (mut queue, now) = (Queue::new(NonZeroU16::MIN), Instant::now());
+//! for (namespace, name) in [("a", "one"), ("a", "two"), ("b", "three")] {
+//!     queue.add(Arc::new((namespace.to_owned(), name.to_owned())), now);
+//! }
+//! let mut order = Vec::new();
+//! while let Some(object) = queue.next(now) {
+//!     order.push(object.1.clone());
+//!     queue.ended(&object, None); // or when the next pass is due
+//! }
+//! assert_eq!(order, ["one", "three", "two"]);
+//! ```
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque, hash_map::Entry},
@@ -14,22 +31,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::records::Key;
+/// The namespace and name of an object.
+pub type ObjectKey = (String, String);
 
 /// How many passes there may be for each slot, with those that wait for a slow response. Beyond that, each namespace may have one.
 const WITH_SLOW: usize = 4;
-/// How long a Workload that comes last waits for a moment without another at most.
+/// How long an object that comes last waits at most for a moment without another pass.
 const LAST_WAITS_FOR: Duration = Duration::from_mins(1);
 
-/// The Workloads that are due, will be, or are being reconciled.
+/// The objects that are due, will be, or are being reconciled.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub struct Queue {
     slots: usize,
-    places: HashMap<Arc<Key>, Place>,
-    /// Those that are due later, by time.
-    later: BTreeSet<(Instant, Arc<Key>)>,
-    /// For each namespace those that are due, in the order in which they became so.
-    lines: HashMap<String, VecDeque<Arc<Key>>>,
+    places: HashMap<Arc<ObjectKey>, Place>,
+    /// The objects that are due later, by time.
+    later: BTreeSet<(Instant, Arc<ObjectKey>)>,
+    /// For each namespace, the objects that are due, in the order in which they became so.
+    lines: HashMap<String, VecDeque<Arc<ObjectKey>>>,
     /// The namespaces with a line, in the order of their turns.
     turns: VecDeque<String>,
     /// The passes of each namespace that has some, and of all.
@@ -42,32 +60,32 @@ pub(crate) struct Queue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Passes {
     running: usize,
-    /// Those of them without a slot.
+    /// The part of them without a slot.
     slow: usize,
 }
 
-/// The state of a Workload in the queue.
+/// The state of an object in the queue.
 #[derive(Debug)]
 enum Place {
     Later(Instant),
     Due,
     Running {
         slow: bool,
-        /// When it is due again, if it is.
+        /// When it is due again; none if it isn't.
         again: Option<Instant>,
     },
 }
 
-/// A Workload that comes after all others.
+/// The object that comes after all others.
 #[derive(Debug)]
 struct Last {
-    key: Key,
+    key: ObjectKey,
     not_before: Instant,
 }
 
 impl Queue {
-    /// Empty, for so many passes at the same time.
-    pub(crate) fn new(slots: NonZeroU16) -> Self {
+    /// An empty queue, for so many passes at the same time.
+    pub fn new(slots: NonZeroU16) -> Self {
         Self {
             slots: usize::from(slots.get()),
             places: HashMap::new(),
@@ -80,13 +98,13 @@ impl Queue {
         }
     }
 
-    /// Puts a Workload last for its next pass: after all others that are due, and not before this moment.
-    pub(crate) fn put_last(&mut self, key: Key, not_before: Instant) {
+    /// Puts an object last for its next pass: after all others that are due, and not before this moment.
+    pub fn put_last(&mut self, key: ObjectKey, not_before: Instant) {
         self.last = Some(Last { key, not_before });
     }
 
-    /// A Workload is due at this moment, or earlier if it was already.
-    pub(crate) fn add(&mut self, key: Arc<Key>, at: Instant) {
+    /// Adds an object that is due at this moment, or earlier if it was already.
+    pub fn add(&mut self, key: Arc<ObjectKey>, at: Instant) {
         match self.places.entry(key) {
             Entry::Vacant(entry) => {
                 self.later.insert((at, entry.key().clone()));
@@ -107,8 +125,8 @@ impl Queue {
         }
     }
 
-    /// The next Workload, whose pass begins now; none while nothing is due, or there is no slot.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<Arc<Key>> {
+    /// The next object, whose pass begins now; none while nothing is due, or there is no slot.
+    pub fn next(&mut self, now: Instant) -> Option<Arc<ObjectKey>> {
         self.collect(now);
         if !self.has_slot() {
             return None;
@@ -131,39 +149,39 @@ impl Queue {
         self.next_last(now)
     }
 
-    /// Whether a Workload is due that has no pass yet.
-    pub(crate) fn has_due(&self, now: Instant) -> bool {
+    /// Whether an object is due that has no pass yet.
+    pub fn has_due(&self, now: Instant) -> bool {
         !self.turns.is_empty() || self.later.first().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// When [`next`](Self::next) may return another, if nothing is added and no pass ends before.
-    pub(crate) fn wake(&self) -> Option<Instant> {
+    /// When [`next`](Self::next) may return another object, if nothing is added and no pass ends before.
+    pub fn wake(&self) -> Option<Instant> {
         let later = self.later.first().map(|(at, _)| *at);
         let last = self.last.as_ref().filter(|last| matches!(self.places.get(&last.key), Some(Place::Due)));
-        // It is looked for when a pass ends, too.
+        // Without a slot, the end of a pass comes first.
         let last = last.filter(|_| self.has_slot());
         let last = last.map(|last| if self.all.running == 0 { last.not_before } else { last.latest() });
         later.into_iter().chain(last).min()
     }
 
-    /// A pass waits for a response for long: it gives its slot back.
-    pub(crate) fn slows_down(&mut self, key: &Key) {
+    /// Takes the slot back from a pass that waits for a response for long.
+    pub fn slows_down(&mut self, key: &ObjectKey) {
         if let Some(Place::Running { slow: slow @ false, .. }) = self.places.get_mut(key) {
             *slow = true;
             self.count(&key.0, |passes| passes.slow += 1);
         }
     }
 
-    /// The response has come.
-    pub(crate) fn goes_on(&mut self, key: &Key) {
+    /// Ends that: the response has come.
+    pub fn goes_on(&mut self, key: &ObjectKey) {
         if let Some(Place::Running { slow: slow @ true, .. }) = self.places.get_mut(key) {
             *slow = false;
             self.count(&key.0, |passes| passes.slow -= 1);
         }
     }
 
-    /// A pass has ended; the Workload is due again then, if it is.
-    pub(crate) fn ended(&mut self, key: &Arc<Key>, next: Option<Instant>) {
+    /// Ends a pass. `next` is when the object is due again; none if it isn't.
+    pub fn ended(&mut self, key: &Arc<ObjectKey>, next: Option<Instant>) {
         let Some(Place::Running { slow, again }) = self.places.remove(key) else { return };
         self.count(&key.0, |passes| {
             passes.running -= 1;
@@ -174,7 +192,7 @@ impl Queue {
         }
     }
 
-    /// Puts those that are due by now in line.
+    /// Puts the objects that are due by now in line.
     fn collect(&mut self, now: Instant) {
         while self.later.first().is_some_and(|(at, _)| *at <= now)
             && let Some((_, key)) = self.later.pop_first()
@@ -191,7 +209,7 @@ impl Queue {
         }
     }
 
-    fn begin(&mut self, key: &Arc<Key>) {
+    fn begin(&mut self, key: &Arc<ObjectKey>) {
         self.places.insert(key.clone(), Place::Running { slow: false, again: None });
         self.count(&key.0, |passes| passes.running += 1);
     }
@@ -221,8 +239,8 @@ impl Queue {
         running >= most
     }
 
-    /// The Workload that comes last, once no other pass is under way.
-    fn next_last(&mut self, now: Instant) -> Option<Arc<Key>> {
+    /// The object that comes last, once no other pass is under way.
+    fn next_last(&mut self, now: Instant) -> Option<Arc<ObjectKey>> {
         let is_its_turn = |last: &Last| {
             now >= last.latest() || (now >= last.not_before && self.all.running == 0 && self.turns.is_empty())
         };
@@ -249,7 +267,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn key(namespace: &str, name: impl fmt::Display) -> Arc<Key> {
+    fn key(namespace: &str, name: impl fmt::Display) -> Arc<ObjectKey> {
         Arc::new((namespace.to_owned(), format!("{name:0>2}")))
     }
 

@@ -1,4 +1,4 @@
-//! The write limiter: a token bucket with two priorities, so that a change of all Workloads doesn't starve other work.
+//! A limit of writes: a token bucket with two priorities, so that a change of all objects doesn't starve other work.
 //!
 //! An urgent write, such as one of a handover under way, gets the next token. A pass whose write has low priority goes on only while no
 //! other pass writes or is due; otherwise it is deferred with a reservation. So the passes that run are few, and none waits for long.
@@ -15,7 +15,7 @@ const WRITES_RESERVED: u32 = 2;
 
 /// The writes of one process, evenly spread once they are too many.
 #[derive(Debug)]
-pub(crate) struct WriteRate {
+pub struct WriteRate {
     /// Between two writes.
     interval: Duration,
     /// When the next write may be sent.
@@ -25,26 +25,26 @@ pub(crate) struct WriteRate {
 }
 
 impl WriteRate {
-    /// At most this many writes each second.
-    pub(crate) fn new(per_second: NonZeroU32, now: Instant) -> Self {
+    /// A limit of this many writes each second.
+    pub fn new(per_second: NonZeroU32, now: Instant) -> Self {
         Self { interval: Duration::from_secs(1) / per_second.get(), next: now, reserved: now }
     }
 
     /// Takes the next token; returns how long to wait for it.
-    pub(crate) fn take(&mut self, now: Instant) -> Duration {
+    pub fn take(&mut self, now: Instant) -> Duration {
         let moment = now.checked_sub(BURST).map_or(self.next, |unused| self.next.max(unused));
         self.next = moment + self.interval;
         moment.saturating_duration_since(now)
     }
 
     /// Whether passes wait for tokens, or for their reservations.
-    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+    pub fn is_busy(&self, now: Instant) -> bool {
         self.next.max(self.reserved) > now
     }
 
     /// A reservation for a write of low priority; none where it needn't wait, since no other pass writes or is due. If others are only
     /// due, it comes after them.
-    pub(crate) fn reserve(&mut self, now: Instant, others_are_due: bool) -> Option<Instant> {
+    pub fn reserve(&mut self, now: Instant, others_are_due: bool) -> Option<Instant> {
         if !self.is_busy(now) {
             return others_are_due.then_some(now);
         }

@@ -1,40 +1,39 @@
-//! The safety resync: how often a Workload is applied for real, whatever was predicted.
+//! The moments at which an object is reconciled in any case.
 //!
-//! Writes that are predicted to change nothing are skipped. If a prediction is wrong, this bounds for how long. Each Workload has its own
-//! moment, spread at random, so that they don't all come at once.
+//! A loop that skips what seems unchanged, or what is predicted to change nothing, may be wrong. A resync bounds for how long. Each
+//! object has its own moment, spread at random, so that they don't all come at once.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     time::{Duration, Instant},
 };
 
-/// When a Workload is to be applied for real.
+/// When an object is to be reconciled in any case.
 #[derive(Clone, Debug)]
-pub(crate) struct Resync {
+pub struct Resync {
     every: Duration,
     due: Instant,
-    /// The Workload's own generator, so that the order of Workloads doesn't matter.
+    /// The object's own generator, so that the order of objects doesn't matter.
     chance: fastrand::Rng,
 }
 
 impl Resync {
     /// A resync about this often: between three quarters and five quarters of it. The first is in the second half of the
-    /// interval: a start of the operator is no reason to write.
-    /// The Workload's uid is the seed.
-    pub(crate) fn new(every: Duration, uid: &str, now: Instant) -> Self {
+    /// interval: a start of the operator is no reason to write. The object's uid is the seed.
+    pub fn new(every: Duration, uid: &str, now: Instant) -> Self {
         let mut hasher = DefaultHasher::new();
         uid.hash(&mut hasher);
         let mut chance = fastrand::Rng::with_seed(hasher.finish());
         Self { every, due: now + every.mul_f64(0.5 + chance.f64() / 2.0), chance }
     }
 
-    /// When it is due.
-    pub(crate) fn due(&self) -> Instant {
+    /// When the next one is due.
+    pub fn due(&self) -> Instant {
         self.due
     }
 
-    /// Notes that the Workload was applied for real.
-    pub(crate) fn done(&mut self, now: Instant) {
+    /// Notes that the object was reconciled; the next one is due after the interval.
+    pub fn done(&mut self, now: Instant) {
         self.due = now + self.every.mul_f64(0.75 + self.chance.f64() / 2.0);
     }
 }
