@@ -173,52 +173,40 @@ mod tests {
         Autoscaler::of(&LiveObject::from_json(object).unwrap()).map(|(_, autoscaler)| autoscaler)
     }
 
-    fn target(api_version: &str, kind: &str) -> Option<Scales> {
-        let spec = json!({"scaleTargetRef": {"apiVersion": api_version, "kind": kind, "name": "web"}});
-        of(&spec, &Value::Null).map(|autoscaler| autoscaler.scales)
-    }
-
     #[test]
     fn a_target_is_resolved_as_by_the_autoscalers_controller() {
-        for (api_version, kind) in [
-            ("apps/v1", "Deployment"),
-            ("apps/v1", "deployment"),
-            ("apps/v1beta1", "Deployment"),
-            ("apps/v9", "deployment"),
-            ("apps/", "Deployment"),
+        for (expected, api_version, kinds) in [
+            ("Deployment", "apps/v1", &["Deployment", "deployment"][..]),
+            ("Deployment", "apps/v1beta1", &["Deployment"]),
+            ("Deployment", "apps/v9", &["deployment"]),
+            ("Deployment", "apps/", &["Deployment"]),
+            ("Workload", "baton.rs/v1alpha1", &["Workload", "workload"]),
+            ("Nothing", "apps/v1", &["DEPLOYMENT", "deployments", "deploy"]),
+            ("Nothing", "extensions/v1beta1", &["Deployment"]),
+            ("Nothing", "", &["Deployment"]),
+            ("Nothing", "v1", &["Deployment"]),
+            ("Nothing", "apps/v1/x", &["Deployment"]),
+            ("Nothing", "Apps/v1", &["Deployment"]),
+            ("Nothing", "baton.rs/v1alpha1", &["workloads", "Workloads", "bwl"]),
+            ("Nothing", "Baton.rs/v1alpha1", &["Workload"]),
+            ("something else", "apps/v1", &["StatefulSet"]),
+            ("something else", "argoproj.io/v1alpha1", &["Rollout"]),
+            ("something else", "example.com/v1", &["Deployment"]),
         ] {
-            assert_eq!(target(api_version, kind), Some(Scales::Deployment), "{kind} of {api_version}");
+            for kind in kinds {
+                let spec =
+                    json!({"scaleTargetRef": {"apiVersion": api_version, "kind": kind, "name": "web"}});
+                let found = match of(&spec, &Value::Null).map(|autoscaler| autoscaler.scales) {
+                    Some(Scales::Deployment) => "Deployment",
+                    Some(Scales::Workload) => "Workload",
+                    Some(Scales::Nothing { .. }) => "Nothing",
+                    None => "something else",
+                };
+                assert_eq!(found, expected, "{kind} of {api_version}");
+            }
         }
-        for kind in ["Workload", "workload"] {
-            assert_eq!(target("baton.rs/v1alpha1", kind), Some(Scales::Workload));
-        }
-        for (api_version, kind) in [
-            ("extensions/v1beta1", "Deployment"),
-            ("", "Deployment"),
-            ("v1", "Deployment"),
-            ("apps/v1/x", "Deployment"),
-            ("apps/v1", "DEPLOYMENT"),
-            ("apps/v1", "deployments"),
-            ("baton.rs/v1alpha1", "workloads"),
-            ("baton.rs/v1alpha1", "Workloads"),
-            ("apps/v1", "deploy"),
-            ("Apps/v1", "Deployment"),
-            ("baton.rs/v1alpha1", "bwl"),
-            ("Baton.rs/v1alpha1", "Workload"),
-        ] {
-            let nothing = target(api_version, kind);
-            assert!(matches!(nothing, Some(Scales::Nothing { .. })), "{kind} of {api_version}: {nothing:?}");
-        }
-        for (api_version, kind) in [
-            ("apps/v1", "StatefulSet"),
-            ("argoproj.io/v1alpha1", "Rollout"),
-            ("example.com/v1", "Deployment"),
-        ] {
-            assert_eq!(target(api_version, kind), None, "{kind} of {api_version}");
-        }
-        let without_version =
-            of(&json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}}), &Value::Null);
-        assert!(matches!(without_version.unwrap().scales, Scales::Nothing { .. }));
+        let without_version = json!({"scaleTargetRef": {"kind": "Deployment", "name": "web"}});
+        assert!(matches!(of(&without_version, &Value::Null).unwrap().scales, Scales::Nothing { .. }));
     }
 
     #[test]

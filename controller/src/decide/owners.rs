@@ -85,61 +85,26 @@ mod tests {
 
     use super::*;
 
-    fn owners_in(managed_fields: &Value) -> ReplicaOwners {
-        let object = json!({"metadata": {"managedFields": managed_fields}, "spec": {"replicas": 3}});
-        Replicas::of(&LiveObject::from_json(object).unwrap()).owners
-    }
-
-    fn entry(manager: &str, operation: &str, subresource: Option<&str>, fields: &Value) -> Value {
-        let mut entry = json!({"manager": manager, "operation": operation, "fieldsV1": fields});
-        if let Some(subresource) = subresource {
-            entry["subresource"] = json!(subresource);
+    #[test]
+    fn owners_are_read_from_their_entries_as_the_server_reads_them() {
+        let [replicas, paused] = ["f:replicas", "f:paused"].map(|field| json!({"f:spec": {field: {}}}));
+        let entry = |manager: &str, operation: &str, fields: &Value| json!({"manager": manager, "operation": operation, "fieldsV1": fields});
+        let mut by_scale = entry("keda", "Update", &replicas);
+        by_scale["subresource"] = json!("scale");
+        let baton = || entry("baton", "Apply", &replicas);
+        // The last of two entries of one manager counts.
+        let twice = [baton(), entry("kubectl", "Update", &replicas), entry("kubectl", "Update", &paused)];
+        for (entries, is_batons, is_shared, expected) in [
+            (&[by_scale][..], false, true, "keda (scale)"),
+            (&twice, true, false, "baton"),
+            (&[entry("baton", "Update", &replicas)], false, true, "baton"),
+            (&[entry("baton", "Apply", &paused)], false, false, "nobody"),
+            (&[baton(), entry("handover-to-hpa", "Apply", &replicas)], true, true, "handover-to-hpa, baton"),
+        ] {
+            let object = json!({"metadata": {"managedFields": entries}, "spec": {"replicas": 3}});
+            let owners = Replicas::of(&LiveObject::from_json(object).unwrap()).owners;
+            let found = (owners.baton, owners.shared(), &*owners.describe());
+            assert_eq!(found, (is_batons, is_shared, expected), "{entries:?}");
         }
-        entry
-    }
-
-    fn replicas() -> Value {
-        json!({"f:spec": {"f:replicas": {}}})
-    }
-
-    #[test]
-    fn a_scale_entry_is_known_by_its_subresource_whatever_its_manager() {
-        let owners = owners_in(&json!([entry("keda", "Update", Some("scale"), &replicas())]));
-        assert_eq!(owners.describe(), "keda (scale)");
-        assert!(owners.others.is_empty() && owners.shared());
-    }
-
-    #[test]
-    fn of_two_entries_of_a_manager_the_last_counts_as_the_server_reads_them() {
-        let paused = json!({"f:spec": {"f:paused": {}}});
-        let owners = owners_in(&json!([
-            entry("baton", "Apply", None, &replicas()),
-            entry("kubectl-create", "Update", None, &replicas()),
-            entry("kubectl-create", "Update", None, &paused),
-        ]));
-        assert!(owners.baton && !owners.shared(), "{}", owners.describe());
-    }
-
-    #[test]
-    fn an_update_under_batons_name_is_another_manager() {
-        let owners = owners_in(&json!([entry("baton", "Update", None, &replicas())]));
-        assert_eq!(owners, ReplicaOwners { others: vec!["baton".into()], ..Default::default() });
-    }
-
-    #[test]
-    fn owning_something_else_in_spec_is_not_owning_replicas() {
-        let owners = owners_in(&json!([entry("baton", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]));
-        assert_eq!(owners, ReplicaOwners::default());
-        assert_eq!(owners.describe(), "nobody");
-    }
-
-    #[test]
-    fn the_temporary_manager_and_baton_share_the_count_during_the_handover() {
-        let owners = owners_in(&json!([
-            entry("baton", "Apply", None, &replicas()),
-            entry("handover-to-hpa", "Apply", None, &replicas()),
-        ]));
-        assert!(owners.baton && owners.temporary && owners.shared());
-        assert_eq!(owners.describe(), "handover-to-hpa, baton");
     }
 }

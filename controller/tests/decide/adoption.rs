@@ -75,38 +75,6 @@ fn entries(live: &LiveObject) -> Vec<String> {
 }
 
 #[test]
-fn baton_gets_the_fields_of_client_side_apply_and_removes_those_that_the_spec_lacks() {
-    let (live, writes) = adopted(&json!({"adoption": "Adopt", "replicas": 4}), applied_client_side());
-    assert_eq!(writes, ["make what retired managers own Baton's Deployment", "apply Deployment"]);
-    assert_eq!(entries(&live), ["baton Apply"]);
-    assert_eq!(live.get(&["spec", "minReadySeconds"]), None, "only client-side apply set it");
-    assert_eq!(live.get(&["metadata", "annotations", LAST_APPLIED]), None);
-    assert_eq!(count(&live), 4);
-}
-
-#[test]
-fn the_pods_stay_unchanged_if_the_template_is_equal() {
-    let before = applied_client_side();
-    let (live, _) = adopted(&json!({"adoption": "Adopt", "replicas": 4}), before.clone());
-    for path in [["spec", "template"], ["spec", "selector"]] {
-        assert_eq!(live.get(&path), before.get(&path));
-    }
-}
-
-#[test]
-fn a_manager_that_applied_keeps_its_fields_until_it_is_retired() {
-    let keep = json!({"adoption": "Adopt", "replicas": 4});
-    let (live, _) = adopted(&keep, applied_by("kubectl"));
-    assert_eq!(entries(&live), ["baton Apply", "kubectl Apply"]);
-    assert_eq!(live.get(&["spec", "minReadySeconds"]), Some(&json!(7)));
-
-    let retire = json!({"adoption": "Adopt", "replicas": 4, "retiredManagers": ["kubectl"]});
-    let (live, _) = adopted(&retire, live);
-    assert_eq!(entries(&live), ["baton Apply"], "also when it is named only later");
-    assert_eq!(live.get(&["spec", "minReadySeconds"]), None);
-}
-
-#[test]
 fn adoption_does_not_change_the_replica_count_whoever_decides_it() {
     for autoscaling in [json!({"minReplicas": 2, "maxReplicas": 9}), json!({"external": {}})] {
         for from in [applied_client_side(), applied_by("kubectl"), updated_by("helm")] {
@@ -131,40 +99,6 @@ fn the_workloads_replica_count_applies_once_the_deployment_is_adopted() {
         ["make what retired managers own Baton's Deployment", "apply Deployment", "apply Deployment"],
         "the second apply is the adoption, with the live replica count"
     );
-}
-
-fn refusal(spec: &Value, deployment: LiveObject) -> String {
-    let (finished, writes) = enforced(found_by(spec, deployment));
-    assert_eq!(writes, Vec::<String>::new());
-    finished.refused[0].message.clone()
-}
-
-#[test]
-fn an_object_is_refused_with_its_owner_unless_the_workload_adopts() {
-    let message = refusal(&json!({}), applied_client_side());
-    assert!(message.contains("made by kubectl-client-side-apply; set spec.adoption to Adopt"), "{message}");
-    let of_helm = but(&updated_by("helm"), |object| {
-        object["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "shop"});
-    });
-    let message = refusal(&json!({}), of_helm);
-    assert!(message.contains("belongs to the Helm release shop"), "{message}");
-}
-
-fn controlled() -> LiveObject {
-    let mut found = found();
-    found["metadata"]["ownerReferences"] = json!([{"apiVersion": "a.example/v1", "kind": "App", "name": "web", "uid": "u-1", "controller": true}]);
-    stored(&[("app-operator", &found)])
-}
-
-#[test]
-fn an_object_of_another_controller_is_refused_until_its_manager_is_retired() {
-    let message = refusal(&json!({"adoption": "Adopt"}), controlled());
-    assert!(message.contains("controlled by App/web; name app-operator"), "{message}");
-
-    let spec = json!({"adoption": "Adopt", "replicas": 4, "retiredManagers": ["app-operator"]});
-    let (live, _) = adopted(&spec, controlled());
-    assert_eq!(live.controller().as_deref(), Some("Workload/web"));
-    assert_eq!(entries(&live), ["baton Apply"]);
 }
 
 /// The message with which an object of this kind and spec is refused, beside a Deployment that is adopted; none if it is adopted.

@@ -7,10 +7,10 @@ use std::{
 
 use crate::common::{
     change,
-    cluster::{Asked, apply, done, earlier, enforced, failure, next, object, response, schemas, show},
-    seen, terminate, workload,
+    cluster::{Asked, apply, earlier, enforced, failure, next, object, response, schemas, show, write},
+    seen, spec_of_all, terminate, workload,
 };
-use baton_apply::{ApiError, LiveObject};
+use baton_apply::ApiError;
 use baton_controller::{
     decide::{child::ChildKind, course::Course, pass::Pass, snapshot::Snapshot},
     report::status,
@@ -44,12 +44,7 @@ enum Start {
 
 /// A Workload with all four children, after a pass over it.
 fn complete() -> Snapshot {
-    let spec = json!({
-        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
-        "service": {"type": "ClusterIP", "ports": [{"port": 80}]},
-        "disruptionBudget": {"maxUnavailable": 1},
-    });
-    enforced(seen(&workload(&spec), [])).0.seen
+    enforced(seen(&workload(&spec_of_all()), [])).0.seen
 }
 
 /// Another manager takes a field of Baton's.
@@ -101,18 +96,10 @@ fn run(cached: Snapshot, server: &mut Snapshot, plays: &[Play]) -> (Pass, BTreeS
             Play::Fail => Some(failure(500, "", "etcdserver: leader changed")),
             Play::Lose => Some(ApiError::Timeout(Duration::from_secs(1))),
         };
-        let version = |snapshot: &Snapshot| snapshot.child(child).map(LiveObject::revision);
-        let is_stale = version(server) != version(course.seen());
-        let result = match refused {
-            Some(error) => Err(error),
-            None if is_stale => Err(failure(409, "Conflict", "the object has been modified")),
-            None => {
-                let after = done(&request, server.child(child));
-                server.put(child, after.clone());
-                stored.insert(child);
-                Ok(after)
-            }
-        };
+        let result = refused.map_or_else(|| write(server, &course, child, &request), Err);
+        if result.is_ok() {
+            stored.insert(child);
+        }
         course.responded(schemas(), result).unwrap();
     }
     let pass = course.finish();

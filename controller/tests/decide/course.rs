@@ -3,11 +3,12 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crate::common::{
-    change, child,
+    autoscaler, change, child,
     cluster::{
         Asked, apply, corrected, done, earlier, enforced, failure, next, object, response, schemas, show,
+        write,
     },
-    deployment_owned_by, live, seen, workload,
+    deployment_owned_by, live, seen, spec_of_all, workload,
 };
 use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
@@ -15,7 +16,7 @@ use baton_controller::decide::{
     course::{Course, EndedWrite, Next, Priority, Read},
     pass::{ChildResult, Pass},
     plan::{Step, plan},
-    replicas::{Autoscaler, Scales},
+    replicas::Autoscaler,
     snapshot::{Snapshot, shard_of},
 };
 use baton_crd::{HandoverPhase, Workload, WorkloadStatus, labels};
@@ -46,35 +47,53 @@ fn refusal(code: u16) -> ApiError {
     ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
 }
 
-/// The first step that is sent when the server has this Deployment and no other child, or the Deployment can't be read; none if nothing
-/// is sent.
-fn first_step(course: &mut Course, deployment: Result<Option<&LiveObject>, &ApiError>) -> Option<Step> {
+/// What a pass reads until it sends something or is done, while the server has these objects, and the Workload if `exists`; without
+/// it, the Workload can't be read. The first step that is sent follows.
+fn reads(
+    course: &mut Course,
+    exists: Option<bool>,
+    server: impl Fn(ChildKind) -> Option<LiveObject>,
+) -> (Vec<Read>, Option<Step>) {
+    let (mut reads, workload) = (Vec::new(), course.seen().workload.clone());
     loop {
-        match (next(course)?, deployment) {
-            (Asked::Write(step, _), _) => return Some(*step),
-            (Asked::Read(read @ (Read::Child(ChildKind::Deployment) | Read::Newer(_))), Err(error)) => {
-                course.unreadable(read, error);
-            }
-            (Asked::Read(read), deployment) => {
-                let mut server = seen(&course.seen().workload, []);
-                server.put(ChildKind::Deployment, deployment.ok().flatten().cloned());
-                show(course, read, &server);
-            }
+        let read = match next(course) {
+            Some(Asked::Read(read)) => read,
+            Some(Asked::Write(step, _)) => return (reads, Some(*step)),
+            None => return (reads, None),
+        };
+        reads.push(read);
+        match (read, exists) {
+            (Read::Workload, Some(exists)) => course.read_workload(exists.then_some(&workload.metadata)),
+            (Read::Workload, None) => course.unreadable(read, &no_response()),
+            (Read::Child(child) | Read::Newer(child), _) => course.read_child(child, server(child)),
+            (Read::Autoscalers, _) => course.read_autoscalers(Vec::new()),
         }
     }
 }
 
+/// The first step that is sent when the server has this Deployment and no other child; none if nothing is sent.
+fn first_step(course: &mut Course, deployment: Option<&LiveObject>) -> Option<Step> {
+    reads(course, Some(true), |kind| deployment.filter(|_| kind == ChildKind::Deployment).cloned()).1
+}
+
 #[test]
 fn an_autoscaler_is_not_created_from_a_cache_that_does_not_show_baton_as_the_owner_yet() {
-    let step = first_step(&mut autoscaled("s"), Ok(Some(&deployment("b"))));
+    let step = first_step(&mut autoscaled("s"), Some(&deployment("b")));
     assert!(matches!(step, Some(Step::HandOver(_))), "{step:?}");
 }
 
 #[test]
 fn the_replica_count_stays_and_no_autoscaler_is_created_while_the_deployment_cannot_be_read() {
     for managers in ["s", "b"] {
-        let step = first_step(&mut autoscaled(managers), Err(&no_response()));
-        assert_eq!(step, None, "owned by {managers}");
+        let mut course = autoscaled(managers);
+        while let Some(asked) = next(&mut course) {
+            let Asked::Read(read) = asked else { panic!("owned by {managers}: {asked:?}") };
+            let server = course.seen().clone();
+            match read {
+                Read::Child(ChildKind::Deployment) => course.unreadable(read, &no_response()),
+                read => show(&mut course, read, &server),
+            }
+        }
     }
 }
 
@@ -129,14 +148,14 @@ fn contested() -> Snapshot {
 /// Sends the first step of a pass, which ends like this.
 fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) -> EndedWrite {
     let live = course.seen().child(ChildKind::Deployment).cloned();
-    first_step(course, Ok(live.as_ref())).expect("something is sent");
+    first_step(course, live.as_ref()).expect("something is sent");
     course.responded(schemas(), response).unwrap()
 }
 
 /// Sends the first step of a pass, which does what is predicted.
 fn written(course: &mut Course) -> EndedWrite {
     let live = course.seen().child(ChildKind::Deployment).cloned();
-    let step = first_step(course, Ok(live.as_ref())).expect("something is sent");
+    let step = first_step(course, live.as_ref()).expect("something is sent");
     let request = step.request(&course.seen().workload).unwrap();
     let after = done(&request, course.seen().child(step.child()));
     course.responded(schemas(), Ok(after)).unwrap()
@@ -301,7 +320,7 @@ fn a_rejected_child_and_one_without_a_response_get_no_more_writes_in_the_pass() 
         assert_eq!(ended(&mut course, Err(error)).result.as_ref(), Some(&expected));
         assert!(course.held_back().contains(&ChildKind::Service));
         let live = course.seen().child(ChildKind::Deployment).cloned();
-        assert_eq!(first_step(&mut course, Ok(live.as_ref())), None);
+        assert_eq!(first_step(&mut course, live.as_ref()), None);
         assert_eq!(course.finish().results[&ChildKind::Service], expected);
     }
 }
@@ -310,7 +329,7 @@ fn a_rejected_child_and_one_without_a_response_get_no_more_writes_in_the_pass() 
 fn an_object_that_no_cache_shows_gets_a_conflict_and_is_not_overwritten() {
     let workload = workload(&json!({"replicas": 3}));
     let mut course = course(seen(&workload, []));
-    let created = first_step(&mut course, Ok(None)).unwrap();
+    let created = first_step(&mut course, None).unwrap();
     let request = created.request(&workload).unwrap();
     let Change::Apply { body, .. } = &request.change else { panic!("{request:?} isn't an apply") };
     assert_eq!(body["metadata"]["resourceVersion"], "1", "no object has this version");
@@ -319,7 +338,7 @@ fn an_object_that_no_cache_shows_gets_a_conflict_and_is_not_overwritten() {
     assert!(matches!(ended.outcome, Outcome::Stale { .. }), "{ended:?}");
     let mut theirs = deployment_owned_by("o", 4).1;
     theirs["metadata"]["ownerReferences"] = json!([]);
-    assert_eq!(first_step(&mut course, Ok(Some(&live(theirs)))), None);
+    assert_eq!(first_step(&mut course, Some(&live(theirs))), None);
     let refused: Vec<ChildKind> = course.finish().refused.iter().map(|refusal| refusal.child).collect();
     assert_eq!(refused, [ChildKind::Deployment]);
 }
@@ -342,7 +361,7 @@ fn an_autoscaler_without_its_deployment_is_read_even_if_it_has_lost_batons_label
     let read = Read::Child(autoscaler);
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(next) if next == read));
     course.read_child(autoscaler, Some(live(named)));
-    assert_eq!(first_step(&mut course, Ok(None)), None, "it waits");
+    assert_eq!(first_step(&mut course, None), None, "it waits");
     assert!(course.finish().seen.own(autoscaler).is_some());
 }
 
@@ -357,7 +376,7 @@ fn a_child_that_the_spec_no_longer_has_is_deleted_even_if_it_has_lost_batons_lab
         assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(read)) if read == budget));
     }
     course.read_child(budget, Some(live(child(budget).1)));
-    let step = first_step(&mut course, Ok(None));
+    let step = first_step(&mut course, None);
     assert!(matches!(step, Some(Step::Delete { child, .. }) if child == budget), "{step:?}");
 }
 
@@ -415,13 +434,8 @@ fn run(
         {
             meanwhile(server);
         }
-        let live = server.child(child);
-        let is_stale = live.map(LiveObject::revision) != course.seen().child(child).map(LiveObject::revision);
-        log.push(format!("{} {child}{}", step.describe(), if is_stale { ": refused" } else { "" }));
-        let response = if is_stale { Err(refusal(409)) } else { Ok(done(&request, live)) };
-        if let Ok(after) = &response {
-            server.put(child, after.clone());
-        }
+        let response = write(server, course, child, &request);
+        log.push(format!("{} {child}{}", step.describe(), if response.is_err() { ": refused" } else { "" }));
         course.responded(schemas(), response);
     }
     log
@@ -514,41 +528,13 @@ fn another_shards_child_that_the_spec_no_longer_has_is_deleted_only_by_the_workl
 
 /// A Workload with all children, whose status names these.
 fn with_all(reported: &[ChildKind]) -> Workload {
-    let mut workload = workload(&json!({
-        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
-        "service": {"type": "ClusterIP", "ports": [{"port": 80}]},
-        "disruptionBudget": {"maxUnavailable": 1},
-    }));
+    let mut workload = workload(&spec_of_all());
     let child = |kind: &ChildKind| json!({"kind": kind.name(), "name": "web", "apiVersion": kind.api_version(), "state": "Applied"});
     let children: Vec<Value> = reported.iter().map(child).collect();
     let status =
         json!({"observedGeneration": if reported.is_empty() { -1 } else { 1 }, "children": children});
     workload.status = Some(serde_json::from_value(status).unwrap());
     workload
-}
-
-/// What a pass reads until it sends something or is done, while the server has these objects, and the Workload if `exists`; without
-/// it, the Workload can't be read. The first step that is sent follows.
-fn reads(
-    course: &mut Course,
-    exists: Option<bool>,
-    server: impl Fn(ChildKind) -> Option<LiveObject>,
-) -> (Vec<Read>, Option<Step>) {
-    let (mut reads, workload) = (Vec::new(), course.seen().workload.clone());
-    loop {
-        let read = match next(course) {
-            Some(Asked::Read(read)) => read,
-            Some(Asked::Write(step, _)) => return (reads, Some(*step)),
-            None => return (reads, None),
-        };
-        reads.push(read);
-        match (read, exists) {
-            (Read::Workload, Some(exists)) => course.read_workload(exists.then_some(&workload.metadata)),
-            (Read::Workload, None) => course.unreadable(read, &no_response()),
-            (Read::Child(child) | Read::Newer(child), _) => course.read_child(child, server(child)),
-            (Read::Autoscalers, _) => course.read_autoscalers(Vec::new()),
-        }
-    }
 }
 
 /// The children of a Workload after its first passes, but for this one.
@@ -643,15 +629,8 @@ fn batons_autoscaler_without_its_label_is_found_by_what_it_scales_beside_another
     let own = || live(child(ChildKind::Autoscaler).1);
     let mut seen = all_but(ChildKind::Autoscaler);
     seen.workload = Arc::new(with_all(&[]));
-    let owner = ("Workload".to_owned(), seen.uid());
-    let autoscaler = |name: &str, controller| Autoscaler {
-        name: name.to_owned(),
-        min_replicas: 2,
-        controller,
-        scales: Scales::Deployment,
-        is_ambiguous: false,
-    };
-    seen.autoscalers = vec![autoscaler("other", None), autoscaler("web", Some(owner))];
+    let controller = Some(("Workload".to_owned(), seen.uid()));
+    seen.autoscalers = vec![autoscaler("other"), Autoscaler { controller, ..autoscaler("web") }];
     let mut course = course(seen);
     let (read, _) = reads(&mut course, Some(true), |kind| (kind == ChildKind::Autoscaler).then(own));
     assert_eq!(read.first(), Some(&Read::Child(ChildKind::Autoscaler)));

@@ -1,36 +1,27 @@
 //! Whole intents: the fields that Baton would own of each child, for Workloads from minimal to full.
 
-use crate::common::{UID, workload};
 use baton_apply::LiveObject;
 use baton_controller::decide::{
-    child::ChildKind,
+    child::ChildKind::{self, Autoscaler, Deployment, DisruptionBudget, Service},
     intent::{self, Intent, Selector},
 };
 use baton_crd::Workload;
 use serde_json::{Value, json};
 
-/// The metadata of every child, whatever its kind.
-fn metadata() -> Value {
-    json!({
-        "name": "web",
-        "namespace": "shop",
-        "labels": {
-            "app.kubernetes.io/managed-by": "baton",
-            "app.kubernetes.io/name": "web",
-            "baton.rs/workload": "web",
-        },
-        "ownerReferences": [
-            {"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "web", "uid": UID, "controller": true},
-        ],
-    })
+use crate::common::{UID, workload};
+
+/// A child with this spec and the metadata of every child.
+fn object(kind: ChildKind, spec: &Value) -> Value {
+    let labels = json!({"app.kubernetes.io/managed-by": "baton", "app.kubernetes.io/name": "web", "baton.rs/workload": "web"});
+    let owner = json!({
+        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "web", "uid": UID, "controller": true,
+    });
+    let metadata = json!({"name": "web", "namespace": "shop", "labels": labels, "ownerReferences": [owner]});
+    json!({"apiVersion": kind.api_version(), "kind": kind.name(), "metadata": metadata, "spec": spec})
 }
 
 fn child(workload: &Workload, kind: ChildKind) -> Option<Intent> {
     intent::child(workload, kind, &Selector::of(workload, None)).unwrap()
-}
-
-fn deployment(workload: &Workload, replicas: Option<i32>) -> Intent {
-    intent::deployment(workload, replicas, &Selector::of(workload, None)).unwrap()
 }
 
 fn of(spec: &Value, kind: ChildKind) -> Value {
@@ -38,52 +29,83 @@ fn of(spec: &Value, kind: ChildKind) -> Value {
 }
 
 #[test]
-fn a_minimal_deployment_has_the_template_and_a_selector_of_its_pods() {
-    let expected = json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata(),
-        "spec": {
-            "selector": {"matchLabels": {"baton.rs/workload": "web"}},
-            "template": {
-                "metadata": {"labels": {"baton.rs/workload": "web"}},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            },
-        },
+fn a_child_has_the_fields_of_its_spec_and_those_that_make_it_the_workloads() {
+    let pods = json!({"containers": [{"name": "app", "image": "app:1"}]});
+    let labels = json!({"baton.rs/workload": "web"});
+    let (selector, labelled) =
+        (json!({"matchLabels": labels}), json!({"metadata": {"labels": labels}, "spec": pods}));
+    let strategy =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "50%", "maxUnavailable": 0}});
+    let rollout = json!({
+        "strategy": strategy, "minReadySeconds": 5, "revisionHistoryLimit": 2, "progressDeadlineSeconds": 60,
     });
-    assert_eq!(deployment(&workload(&json!({})), None).into_value(), expected);
+    let port = json!({"port": 80, "protocol": "TCP", "targetPort": "http"});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    for (kind, spec, expected) in [
+        (Deployment, json!({}), json!({"selector": selector, "template": labelled})),
+        (
+            Deployment,
+            json!({"replicas": 3}),
+            json!({"replicas": 3, "selector": selector, "template": labelled}),
+        ),
+        (
+            Deployment,
+            json!({"rollout": rollout}),
+            json!({
+                "selector": selector, "template": labelled,
+                "strategy": strategy, "minReadySeconds": 5, "revisionHistoryLimit": 2, "progressDeadlineSeconds": 60,
+            }),
+        ),
+        (
+            Deployment,
+            json!({"template": {"metadata": {"labels": {"team": "a"}, "annotations": {"note": "x"}}, "spec": pods}}),
+            json!({"selector": selector, "template": {
+                "metadata": {"labels": {"team": "a", "baton.rs/workload": "web"}, "annotations": {"note": "x"}},
+                "spec": pods,
+            }}),
+        ),
+        (
+            Service,
+            json!({"service": {"ports": [port], "sessionAffinity": "ClientIP", "sessionAffinityTimeoutSeconds": 60}}),
+            json!({
+                "ports": [port], "selector": labels,
+                "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
+            }),
+        ),
+        (
+            Service,
+            json!({"service": {"headless": true, "ports": [{"port": 80}]}}),
+            json!({"ports": [{"port": 80, "protocol": "TCP"}], "selector": labels, "clusterIP": "None"}),
+        ),
+        (
+            Autoscaler,
+            json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}),
+            json!({"minReplicas": 2, "maxReplicas": 5, "scaleTargetRef": target}),
+        ),
+        (
+            DisruptionBudget,
+            json!({"disruptionBudget": {"maxUnavailable": "25%"}}),
+            json!({"maxUnavailable": "25%", "selector": selector}),
+        ),
+    ] {
+        assert_eq!(of(&spec, kind), object(kind, &expected), "{spec}");
+    }
+    for kind in [Service, Autoscaler, DisruptionBudget] {
+        for spec in [json!({}), json!({"autoscaling": {"external": {}}})] {
+            assert_eq!(child(&workload(&spec), kind), None, "{kind} of {spec}");
+        }
+    }
 }
 
 #[test]
 fn replicas_are_in_the_intent_only_if_baton_decides_them() {
     let workload = workload(&json!({"replicas": 3}));
-    assert_eq!(deployment(&workload, Some(3)).as_value()["spec"]["replicas"], 3);
-    assert_eq!(deployment(&workload, None).as_value()["spec"].get("replicas"), None);
-}
-
-#[test]
-fn the_rollout_becomes_fields_of_the_deployment() {
-    let rollout = json!({
-        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "50%", "maxUnavailable": 0}},
-        "minReadySeconds": 5,
-        "revisionHistoryLimit": 2,
-        "progressDeadlineSeconds": 60,
-    });
-    let deployment = of(&json!({"rollout": rollout}), ChildKind::Deployment);
-    for (field, value) in rollout.as_object().unwrap() {
-        assert_eq!(&deployment["spec"][field], value, "{field}");
-    }
-}
-
-#[test]
-fn the_templates_own_labels_stay_beside_the_selectors() {
-    let template = json!({
-        "metadata": {"labels": {"team": "a"}, "annotations": {"note": "x"}},
-        "spec": {"containers": [{"name": "app"}]},
-    });
-    let deployment = of(&json!({"template": template}), ChildKind::Deployment);
-    let expected = json!({"labels": {"team": "a", "baton.rs/workload": "web"}, "annotations": {"note": "x"}});
-    assert_eq!(deployment["spec"]["template"]["metadata"], expected);
+    let spec = |replicas| {
+        let intent = intent::deployment(&workload, replicas, &Selector::of(&workload, None)).unwrap();
+        intent.into_value()["spec"].take()
+    };
+    assert_eq!(spec(Some(4))["replicas"], 4);
+    assert_eq!(spec(None).get("replicas"), None);
 }
 
 #[test]
@@ -102,14 +124,14 @@ fn every_child_has_the_labels_and_annotations_of_its_spec_and_batons_own_win() {
         "autoscaling": with(json!({"maxReplicas": 3})),
         "disruptionBudget": with(json!({"minAvailable": 1})),
     });
-    let mut expected = metadata();
-    expected["labels"]["team"] = json!("a");
-    expected["annotations"] = json!({"example.com/note": "x"});
     for kind in ChildKind::ALL {
         let child = of(&spec, kind);
-        assert_eq!(child["metadata"], expected, "{kind}");
-        let spec = &child["spec"];
-        assert!(spec.get("labels").is_none() && spec.get("annotations").is_none(), "{kind}: {spec}");
+        let fields = &child["spec"];
+        assert!(fields.get("labels").is_none() && fields.get("annotations").is_none(), "{kind}: {fields}");
+        let mut expected = object(kind, fields);
+        expected["metadata"]["labels"]["team"] = json!("a");
+        expected["metadata"]["annotations"] = json!({"example.com/note": "x"});
+        assert_eq!(child, expected, "{kind}");
     }
 }
 
@@ -122,7 +144,7 @@ fn every_child_has_its_workloads_shard_label_and_its_pods_do_not() {
     for (shard, expected) in [(None, Value::Null), (Some("second"), json!("second"))] {
         workload.metadata.labels =
             shard.map(|shard| [("baton.rs/shard".to_owned(), shard.to_owned())].into());
-        for kind in [ChildKind::Deployment, ChildKind::Service, ChildKind::Autoscaler] {
+        for kind in [Deployment, Service, Autoscaler] {
             let child = child(&workload, kind).unwrap().into_value();
             assert_eq!(child["metadata"]["labels"]["baton.rs/shard"], expected, "{kind}");
             assert!(!child["spec"].to_string().contains("shard"), "{kind}: a move would restart its pods");
@@ -131,97 +153,28 @@ fn every_child_has_its_workloads_shard_label_and_its_pods_do_not() {
 }
 
 #[test]
-fn a_service_selects_the_pods_and_has_its_own_labels_and_annotations() {
-    let service = of(
-        &json!({"service": {
-            "ports": [{"port": 80, "protocol": "TCP", "targetPort": "http"}],
-            "labels": {"team": "a", "baton.rs/workload": "other"},
-            "annotations": {"note": "x"},
-            "sessionAffinity": "ClientIP",
-            "sessionAffinityTimeoutSeconds": 60,
-        }}),
-        ChildKind::Service,
-    );
-    let mut metadata = metadata();
-    metadata["labels"]["team"] = json!("a");
-    metadata["annotations"] = json!({"note": "x"});
-    let expected = json!({
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {
-            "ports": [{"port": 80, "protocol": "TCP", "targetPort": "http"}],
-            "selector": {"baton.rs/workload": "web"},
-            "sessionAffinity": "ClientIP",
-            "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
-        },
-    });
-    assert_eq!(service, expected);
-}
+fn quantities_are_spelled_as_the_server_stores_them() {
+    let pods = |cpu: &str| json!({"containers": [{"name": "app", "resources": {"limits": {"cpu": cpu}}}]});
+    let deployment = of(&json!({"template": {"spec": pods("0.5")}}), Deployment);
+    assert_eq!(deployment["spec"]["template"]["spec"], pods("500m"));
 
-#[test]
-fn a_headless_service_has_no_cluster_ip() {
-    let service = of(&json!({"service": {"headless": true, "ports": [{"port": 80}]}}), ChildKind::Service);
-    assert_eq!(service["spec"]["clusterIP"], "None");
-    assert_eq!(service["spec"].get("headless"), None);
-}
-
-#[test]
-fn an_autoscaler_scales_the_deployment_of_the_same_name() {
-    let autoscaler = of(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}), ChildKind::Autoscaler);
-    let expected = json!({
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": metadata(),
-        "spec": {
-            "minReplicas": 2,
-            "maxReplicas": 5,
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-        },
-    });
-    assert_eq!(autoscaler, expected);
-}
-
-#[test]
-fn an_autoscaler_has_its_quantities_as_the_server_stores_them() {
     let spec = |value: &str, tolerance: &str| {
+        let target = json!({"type": "AverageValue", "averageValue": value});
         json!({
             "maxReplicas": 5,
-            "metrics": [{"type": "Pods", "pods": {
-                "metric": {"name": "requests"}, "target": {"type": "AverageValue", "averageValue": value},
-            }}],
+            "metrics": [{"type": "Pods", "pods": {"metric": {"name": "requests"}, "target": target}}],
             "behavior": {"scaleUp": {"tolerance": tolerance}},
         })
     };
-    let mut autoscaler = of(&json!({"autoscaling": spec("0.5", "0.0005")}), ChildKind::Autoscaler);
+    let mut autoscaler = of(&json!({"autoscaling": spec("0.5", "0.0005")}), Autoscaler);
     autoscaler["spec"].as_object_mut().unwrap().remove("scaleTargetRef");
     assert_eq!(autoscaler["spec"], spec("500m", "500u"));
 }
 
 #[test]
-fn a_disruption_budget_selects_the_pods() {
-    let budget = of(&json!({"disruptionBudget": {"maxUnavailable": "25%"}}), ChildKind::DisruptionBudget);
-    let expected =
-        json!({"maxUnavailable": "25%", "selector": {"matchLabels": {"baton.rs/workload": "web"}}});
-    assert_eq!(budget["spec"], expected);
-}
-
-#[test]
-fn children_that_the_workload_does_not_have_get_no_intent() {
-    let plain = workload(&json!({}));
-    let external = workload(&json!({"autoscaling": {"external": {}}}));
-    for kind in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
-        assert_eq!(child(&plain, kind), None);
-        assert_eq!(child(&external, kind), None);
-    }
-}
-
-#[test]
 fn an_adopted_deployment_keeps_its_selector_and_the_other_children_use_it() {
-    let workload = workload(&json!({
-        "service": {"ports": [{"port": 80}]},
-        "disruptionBudget": {"maxUnavailable": 1},
-    }));
+    let workload =
+        workload(&json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"maxUnavailable": 1}}));
     let labels = json!({"app": "shop", "tier": "front"});
     let adopted = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}}});
     let selector = Selector::of(&workload, Some(&LiveObject::from_json(adopted).unwrap()));
@@ -229,9 +182,9 @@ fn an_adopted_deployment_keeps_its_selector_and_the_other_children_use_it() {
         let intent = intent::child(&workload, kind, &selector).unwrap().unwrap();
         intent.into_value()["spec"].take()
     };
-    let deployment = spec(ChildKind::Deployment);
+    let deployment = spec(Deployment);
     assert_eq!(deployment["selector"], json!({"matchLabels": labels}));
     assert_eq!(deployment["template"]["metadata"]["labels"], labels, "another label would restart the pods");
-    assert_eq!(spec(ChildKind::Service)["selector"], labels);
-    assert_eq!(spec(ChildKind::DisruptionBudget)["selector"], json!({"matchLabels": labels}));
+    assert_eq!(spec(Service)["selector"], labels);
+    assert_eq!(spec(DisruptionBudget)["selector"], json!({"matchLabels": labels}));
 }

@@ -10,4 +10,5 @@ mod intent;
 mod limits;
 mod plan;
 mod preview;
+mod replicas;
 mod report;

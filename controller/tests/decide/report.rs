@@ -1,27 +1,104 @@
 //! The report of a pass: status, conditions and Events.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use crate::common::{child, deployment_owned_by, seen, terminate, workload};
 use baton_apply::{
     Effects, FieldPath, Takeover,
     contention::{Contested, LONGEST_PAUSE},
 };
 use baton_controller::{
     decide::{
-        child::ChildKind,
+        child::ChildKind::{self, Deployment, DisruptionBudget, Service},
         pass::{ChildResult, Outbox, Pass, Rehearsed},
         replicas::{Autoscaler, Scales},
     },
     report::{Unreadable, events, status, unreadable},
 };
 use baton_crd::{ChildState, DryRunResult, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
-use jiff::{Timestamp, ToSpan};
+use jiff::{Span, Timestamp, ToSpan};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::events::Event;
 use serde_json::{Value, json};
+
+use crate::common::{autoscaler, child, deployment_owned_by, seen, spec_of_all, terminate, workload};
+
+const NONE: [&str; 0] = [];
 
 fn now() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+/// What is reported of a pass.
+struct Report {
+    at: Timestamp,
+    status: WorkloadStatus,
+    events: Vec<Event>,
+}
+
+/// The report of a Workload's first pass.
+fn report(pass: &Pass) -> Report {
+    Report::after(&WorkloadStatus::default(), pass, now())
+}
+
+impl Report {
+    fn after(previous: &WorkloadStatus, pass: &Pass, at: Timestamp) -> Self {
+        let status = status(pass, previous, at);
+        Self { at, events: events(pass, previous, &status, at), status }
+    }
+
+    /// The report of a pass after this one.
+    fn then(&self, pass: &Pass) -> Self {
+        self.later(Span::default(), pass)
+    }
+
+    fn later(&self, by: Span, pass: &Pass) -> Self {
+        Self::after(&self.status, pass, self.at + by)
+    }
+
+    fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.status.conditions.iter().find(|condition| condition.type_ == type_)
+    }
+
+    fn message(&self, type_: &str) -> &str {
+        self.condition(type_).map_or("", |condition| &condition.message)
+    }
+
+    fn since(&self, type_: &str) -> Timestamp {
+        self.condition(type_).unwrap().last_transition_time.0
+    }
+
+    /// A condition in short, such as `True Available`; empty if there is none.
+    fn brief(&self, type_: &str) -> String {
+        let brief = |condition: &Condition| format!("{} {}", condition.status, condition.reason);
+        self.condition(type_).map(brief).unwrap_or_default()
+    }
+
+    /// What kstatus reads: `Stalled` or `Reconciling` with its reason; empty when settled.
+    fn progress(&self) -> String {
+        let is_progress = |condition: &&Condition| matches!(&*condition.type_, "Stalled" | "Reconciling");
+        let found: Vec<&Condition> = self.status.conditions.iter().filter(is_progress).collect();
+        assert!(found.len() < 2 && found.iter().all(|condition| condition.status == "True"), "{found:?}");
+        found
+            .first()
+            .map_or_else(String::new, |condition| format!("{} {}", condition.type_, condition.reason))
+    }
+
+    fn state(&self, kind: ChildKind) -> Option<ChildState> {
+        self.status.children.iter().find(|child| child.kind == kind.name()).map(|child| child.state)
+    }
+
+    fn reasons(&self) -> Vec<&str> {
+        self.events.iter().map(|event| event.reason.as_str()).collect()
+    }
+
+    /// The notes of the Events with this reason.
+    fn notes(&self, reason: &str) -> Vec<&str> {
+        self.events
+            .iter()
+            .filter(|event| event.reason == reason)
+            .filter_map(|event| event.note.as_deref())
+            .collect()
+    }
 }
 
 fn pass(
@@ -37,29 +114,19 @@ fn fixed() -> Workload {
     workload(&json!({"replicas": 3}))
 }
 
-/// A pass that finds it as the spec says, with its pods running.
-fn well() -> Pass {
-    pass(&fixed(), [deployment(&running())], applied())
+/// The status of a Deployment whose pods run.
+fn running() -> Value {
+    json!({
+        "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3,
+        "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
+    })
 }
 
-/// The status after this pass of a Workload without a status.
-fn status_of(pass: &Pass) -> WorkloadStatus {
-    status(pass, &WorkloadStatus::default(), now())
-}
-
-fn contested_field(path: &str) -> Contested<ChildKind> {
-    Contested {
-        key: ChildKind::Deployment,
-        path: FieldPath::spelled(path),
-        manager: "rogue".to_owned(),
-        count: 5,
-        pause: Duration::from_secs(4),
-    }
-}
-
-/// The same while this is contested.
-fn contested_pass(contested: Contested<ChildKind>) -> Pass {
-    Pass { contested: vec![contested], ..well() }
+/// The same with these changes.
+fn running_but(changes: &Value) -> Value {
+    let mut status = running();
+    status.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    status
 }
 
 /// A Deployment whose replica count Baton owns, with this status.
@@ -70,165 +137,129 @@ fn deployment(status: &Value) -> (ChildKind, Value) {
     (kind, object)
 }
 
-fn running() -> Value {
-    json!({
-        "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3,
-        "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
-    })
+const APPLIED: (ChildKind, ChildResult) = (Deployment, ChildResult::Applied);
+
+/// A pass over a Workload with three replicas whose Deployment runs, with these results.
+fn ended(results: impl IntoIterator<Item = (ChildKind, ChildResult)>) -> Pass {
+    pass(&fixed(), [deployment(&running())], results)
 }
 
-fn applied() -> [(ChildKind, ChildResult); 1] {
-    [(ChildKind::Deployment, ChildResult::Applied)]
+/// A pass that finds it as the spec says.
+fn well() -> Pass {
+    ended([APPLIED])
 }
 
-fn condition<'a>(status: &'a WorkloadStatus, type_: &str) -> &'a Condition {
-    status.conditions.iter().find(|condition| condition.type_ == type_).unwrap()
+fn rejected() -> ChildResult {
+    ChildResult::Rejected("no".to_owned())
 }
 
-/// A condition in short, such as `True Available`.
-fn brief(status: &WorkloadStatus, type_: &str) -> String {
-    let condition = condition(status, type_);
-    format!("{} {}", condition.status, condition.reason)
+fn failed() -> ChildResult {
+    ChildResult::Failed("no response".to_owned())
 }
 
-/// What kstatus reads: `Stalled` or `Reconciling` with its reason, or none when settled.
-fn progress(status: &WorkloadStatus) -> Option<String> {
-    let is_progress = |condition: &&Condition| matches!(condition.type_.as_str(), "Stalled" | "Reconciling");
-    let found: Vec<&Condition> = status.conditions.iter().filter(is_progress).collect();
-    assert!(found.len() < 2 && found.iter().all(|condition| condition.status == "True"), "{found:?}");
-    found.first().map(|condition| format!("{} {}", condition.type_, condition.reason))
+fn overtaken() -> ChildResult {
+    ChildResult::Overtaken("the object has been modified".to_owned())
 }
 
-fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<String> {
-    events(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
+/// The pass after an edit of the spec.
+fn edited(pass: Pass) -> Pass {
+    let mut workload = Workload::clone(&pass.seen.workload);
+    workload.metadata.generation = Some(2);
+    let mut seen = pass.seen.clone();
+    seen.workload = workload.into();
+    Pass { seen, ..pass }
 }
 
 #[test]
 fn a_pass_that_changes_nothing_gives_the_same_status_at_any_time() {
-    let pass = well();
-    let first = status_of(&pass);
-    assert_eq!(status(&pass, &first, now() + 1.hour()), first);
-    assert_eq!(reasons(&pass, &first, &first), Vec::<String>::new());
+    let first = report(&well());
+    let again = first.later(1.hour(), &well());
+    assert_eq!(again.status, first.status);
+    assert_eq!(again.reasons(), NONE);
 }
 
 #[test]
 fn a_workload_is_ready_once_its_deployment_is_available_with_the_latest_spec() {
-    let but = |changes: Value| {
-        let mut status = running();
-        status.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        status
-    };
     let unavailable = json!({"type": "Available", "status": "False"});
     let short = json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"});
     let stuck = json!({"type": "Progressing", "status": "False", "message": "deadline exceeded"});
-    let few = |conditions: Value| but(json!({"availableReplicas": 1, "conditions": conditions}));
-    let rolling_out = Some("Reconciling RollingOut");
-    for (deployment_status, is_ready, is_in_progress) in [
-        (running(), "True Available", None),
-        (but(json!({"availableReplicas": 2})), "True Available", rolling_out),
-        (but(json!({"observedGeneration": 1})), "False RollingOut", rolling_out),
-        (few(json!([unavailable])), "False RollingOut", rolling_out),
-        (but(json!({"conditions": [stuck]})), "False Stuck", Some("Stalled Stuck")),
-        (few(json!([unavailable, short])), "False ReplicaFailure", Some("Reconciling ReplicaFailure")),
+    let few = |conditions: Value| json!({"availableReplicas": 1, "conditions": conditions});
+    for (changes, ready, progress) in [
+        (json!({}), "True Available", ""),
+        (json!({"availableReplicas": 2}), "True Available", "Reconciling RollingOut"),
+        (json!({"observedGeneration": 1}), "False RollingOut", "Reconciling RollingOut"),
+        (few(json!([unavailable])), "False RollingOut", "Reconciling RollingOut"),
+        (json!({"conditions": [stuck]}), "False Stuck", "Stalled Stuck"),
+        (few(json!([unavailable, short])), "False ReplicaFailure", "Reconciling ReplicaFailure"),
     ] {
-        let status = status_of(&pass(&fixed(), [deployment(&deployment_status)], applied()));
-        let found = (brief(&status, "Ready"), progress(&status));
-        assert_eq!(found, (is_ready.to_owned(), is_in_progress.map(str::to_owned)), "{deployment_status}");
+        let report = report(&pass(&fixed(), [deployment(&running_but(&changes))], [APPLIED]));
+        assert_eq!((&*report.brief("Ready"), &*report.progress()), (ready, progress), "{changes}");
     }
 }
 
 #[test]
 fn a_workload_with_a_child_that_is_not_applied_is_not_ready_and_stalls_if_baton_cannot_continue() {
     let workload = workload(&json!({"replicas": 3, "service": {"ports": [{"port": 80}]}}));
-    for (result, is_ready, is_in_progress) in [
-        (ChildResult::Created, "True Available", None),
-        (ChildResult::Failed("no response".to_owned()), "False NotApplied", Some("Reconciling Pending")),
-        (ChildResult::Rejected("no".to_owned()), "False NotApplied", Some("Stalled Rejected")),
+    for (result, ready, progress) in [
+        (ChildResult::Created, "True Available", ""),
+        (failed(), "False NotApplied", "Reconciling Pending"),
+        (rejected(), "False NotApplied", "Stalled Rejected"),
     ] {
-        let results = applied().into_iter().chain([(ChildKind::Service, result)]);
-        let status = status_of(&pass(&workload, [deployment(&running())], results));
-        assert_eq!(
-            (brief(&status, "Ready").as_str(), progress(&status).as_deref()),
-            (is_ready, is_in_progress)
-        );
+        let report = report(&pass(&workload, [deployment(&running())], [APPLIED, (Service, result)]));
+        assert_eq!((&*report.brief("Ready"), &*report.progress()), (ready, progress));
     }
 }
 
-/// The Workload after an edit, and its status before it.
-fn edited() -> (Workload, WorkloadStatus) {
-    let mut workload = fixed();
-    let before = status_of(&well());
-    assert_eq!((before.observed_generation, brief(&before, "Ready")), (Some(1), "True Available".to_owned()));
-    workload.metadata.generation = Some(2);
-    (workload, before)
-}
-
 #[test]
-fn a_pass_that_is_not_settled_claims_nothing_for_the_generation() {
-    let (workload, before) = edited();
-    let written = || vec![(ChildKind::Deployment, ChildResult::Applied)];
-    let overtaken = ChildResult::Overtaken("the object has been modified".to_owned());
-    for (settled, results) in [
-        (false, Vec::new()),
-        (false, written()),
-        (true, vec![(ChildKind::Deployment, overtaken)]),
-        (true, vec![(ChildKind::Deployment, ChildResult::Failed("no response".to_owned()))]),
+fn a_pass_claims_something_for_the_generation_once_the_server_has_decided_about_the_spec() {
+    let before = report(&well());
+    assert_eq!((before.status.observed_generation, &*before.brief("Ready")), (Some(1), "True Available"));
+    for (settled, result) in [
+        (false, None),
+        (false, Some(ChildResult::Applied)),
+        (true, Some(overtaken())),
+        (true, Some(failed())),
     ] {
-        let pass = Pass { settled, ..pass(&workload, [deployment(&running())], results) };
-        let after = status(&pass, &before, now());
-        assert_eq!(after.observed_generation, Some(1), "{pass:?}");
-        assert_eq!(brief(&after, "Applied"), "False Pending", "{pass:?}");
-        assert_eq!(brief(&after, "Ready"), "False NotApplied", "{pass:?}");
-        assert_eq!(progress(&after).as_deref(), Some("Reconciling Pending"), "{pass:?}");
+        let pass = Pass { settled, ..edited(ended(result.map(|result| (Deployment, result)))) };
+        let after = before.then(&pass);
+        assert_eq!(after.status.observed_generation, Some(1), "{pass:?}");
+        let conditions = [after.brief("Applied"), after.brief("Ready"), after.progress()];
+        assert_eq!(conditions, ["False Pending", "False NotApplied", "Reconciling Pending"], "{pass:?}");
     }
-    let settled = pass(&workload, [deployment(&running())], written());
-    assert_eq!(status(&settled, &before, now()).observed_generation, Some(2));
-    let rejected = [(ChildKind::Deployment, ChildResult::Rejected("no".to_owned()))];
-    let rejected = status(&pass(&workload, [deployment(&running())], rejected), &before, now());
-    assert_eq!(rejected.observed_generation, Some(2), "the server has decided about the spec");
-}
-
-#[test]
-fn a_preview_that_is_not_settled_claims_nothing_for_the_generation() {
-    let mut pass = planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None);
-    pass.settled = false;
-    let before = WorkloadStatus { observed_generation: Some(0), ..WorkloadStatus::default() };
-    let after = status(&pass, &before, now());
-    assert_eq!(after.observed_generation, Some(0));
-    assert_eq!(progress(&after).as_deref(), Some("Reconciling Pending"));
+    for result in [ChildResult::Applied, rejected()] {
+        let after = before.then(&edited(ended([(Deployment, result)])));
+        assert_eq!(after.status.observed_generation, Some(2));
+    }
+    let preview = planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None);
+    let after = before.then(&edited(Pass { settled: false, ..preview }));
+    assert_eq!((after.status.observed_generation, &*after.progress()), (Some(1), "Reconciling Pending"));
 }
 
 #[test]
 fn a_child_that_is_overtaken_again_and_again_is_one_event() {
-    let (workload, before) = edited();
-    let overtaken = ChildResult::Overtaken("the object has been modified".to_owned());
-    let pass = pass(&workload, [deployment(&running())], [(ChildKind::Deployment, overtaken)]);
-    let after = status(&pass, &before, now());
-    assert_eq!(after.children[0].state, ChildState::Pending);
-    assert!(condition(&after, "Applied").message.contains("the object has been modified"));
-    assert_eq!(reasons(&pass, &before, &after), ["Overtaken"]);
-    assert_eq!(reasons(&pass, &after, &status(&pass, &after, now())), Vec::<String>::new());
+    let pass = edited(ended([(Deployment, overtaken())]));
+    let after = report(&well()).then(&pass);
+    assert_eq!(after.state(Deployment), Some(ChildState::Pending));
+    assert!(after.message("Applied").contains("the object has been modified"));
+    assert_eq!(after.reasons(), ["Overtaken"]);
+    assert_eq!(after.then(&pass).reasons(), NONE);
 }
 
 /// A Workload with all four children, all of them as the spec says.
 fn complete(mode: &str) -> Pass {
-    let workload = workload(&json!({
-        "mode": mode,
-        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
-        "service": {"ports": [{"port": 80}]},
-        "disruptionBudget": {"maxUnavailable": 1},
-    }));
+    let mut spec = spec_of_all();
+    spec["mode"] = json!(mode);
     let mut deployment = deployment_owned_by("s", 3).1;
     deployment["status"] = running();
-    let others = [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget].map(child);
-    Pass::unchanged(seen(&workload, others.into_iter().chain([(ChildKind::Deployment, deployment)])))
+    let others = [Service, ChildKind::Autoscaler, DisruptionBudget].map(child);
+    Pass::unchanged(seen(&workload(&spec), others.into_iter().chain([(Deployment, deployment)])))
 }
 
 #[test]
 fn a_child_that_is_being_deleted_is_not_applied() {
     let whole = complete("Enforce");
     assert!(whole.is_well());
-    assert_eq!(brief(&status_of(&whole), "Applied"), "True Applied");
+    assert_eq!(report(&whole).brief("Applied"), "True Applied");
     for (kind, mode) in ChildKind::ALL.into_iter().flat_map(|kind| [(kind, "Enforce"), (kind, "Preview")]) {
         let mut pass = complete(mode);
         if mode == "Preview" {
@@ -236,104 +267,93 @@ fn a_child_that_is_being_deleted_is_not_applied() {
             pass.rehearsed = ChildKind::ALL.map(|kind| (kind, Rehearsed::default())).into();
         }
         terminate(&mut pass.seen, kind);
-        let after = status_of(&pass);
-        let child = after.children.iter().find(|child| child.kind == kind.name()).unwrap();
-        assert_eq!(child.state, ChildState::Pending, "{kind} in {mode}");
+        let after = report(&pass);
+        assert_eq!(after.state(kind), Some(ChildState::Pending), "{kind} in {mode}");
         assert!(!pass.is_well(), "{kind} in {mode}");
         if mode == "Enforce" {
-            assert_eq!(brief(&after, "Applied"), "False Pending", "{kind}");
-            assert_eq!(progress(&after).as_deref(), Some("Reconciling Pending"), "{kind}");
+            let conditions = [after.brief("Applied"), after.progress()];
+            assert_eq!(conditions, ["False Pending", "Reconciling Pending"], "{kind}");
         }
     }
 }
 
 #[test]
 fn a_deployment_that_waits_for_the_end_of_batons_autoscaler_is_not_applied() {
-    let fixed = fixed();
-    let mut seen = seen(&fixed, [deployment_owned_by("b", 5), child(ChildKind::Autoscaler)]);
-    terminate(&mut seen, ChildKind::Autoscaler);
-    for results in [BTreeMap::new(), applied().into()] {
-        let was_written = !results.is_empty();
-        let pass = Pass { results, ..Pass::unchanged(seen.clone()) };
+    for result in [None, Some(APPLIED)] {
+        let was_written = result.is_some();
+        let mut pass = pass(&fixed(), [deployment_owned_by("b", 5), child(ChildKind::Autoscaler)], result);
+        terminate(&mut pass.seen, ChildKind::Autoscaler);
         assert_eq!(pass.is_well(), was_written);
-        let after = status_of(&pass);
-        assert_eq!(brief(&after, "Applied"), "False Pending");
-        assert!(condition(&after, "Applied").message.contains("HorizontalPodAutoscaler is deleted"));
+        let after = report(&pass);
+        assert_eq!(after.brief("Applied"), "False Pending");
+        assert!(after.message("Applied").contains("HorizontalPodAutoscaler is deleted"));
     }
 }
 
 #[test]
 fn a_workload_is_not_applied_while_a_deletion_is_refused_or_open() {
-    for (result, state, is_applied) in [
+    for (result, state, applied) in [
         (None, ChildState::Deleting, "False Pending"),
-        (Some(ChildResult::Failed("no response".to_owned())), ChildState::Deleting, "False Pending"),
-        (Some(ChildResult::Rejected("no".to_owned())), ChildState::Rejected, "False Rejected"),
+        (Some(failed()), ChildState::Deleting, "False Pending"),
+        (Some(rejected()), ChildState::Rejected, "False Rejected"),
     ] {
-        let results = applied().into_iter().chain(result.map(|result| (ChildKind::Service, result)));
-        let children = [deployment(&running()), child(ChildKind::Service)];
-        let status = status_of(&pass(&fixed(), children, results));
-        assert_eq!((status.children[1].state, brief(&status, "Applied").as_str()), (state, is_applied));
+        let results = [APPLIED].into_iter().chain(result.map(|result| (Service, result)));
+        let after = report(&pass(&fixed(), [deployment(&running()), child(Service)], results));
+        assert_eq!((after.state(Service), &*after.brief("Applied")), (Some(state), applied));
+    }
+}
+
+#[test]
+fn a_child_that_the_spec_no_longer_has_is_reported_until_it_is_gone() {
+    let service = json!({"kind": "Service", "name": "web", "apiVersion": "v1", "state": "Applied"});
+    let before: WorkloadStatus = serde_json::from_value(json!({"children": [service]})).unwrap();
+    for (result, expected) in [(Some(failed()), Some(ChildState::Deleting)), (None, None)] {
+        let pass = ended([APPLIED].into_iter().chain(result.map(|result| (Service, result))));
+        assert_eq!(Report::after(&before, &pass, now()).state(Service), expected);
     }
 }
 
 #[test]
 fn a_workload_that_cannot_be_read_stalls() {
-    let workload = fixed();
-    let rolling_out = pass(&workload, [deployment(&json!({}))], applied());
-    let before = status_of(&rolling_out);
-    assert_eq!(progress(&before).as_deref(), Some("Reconciling RollingOut"));
-    let after = unreadable(Some(2), &before, &Unreadable::Undecodable("no".to_owned()), now());
-    assert_eq!(
-        (brief(&after, "Ready"), progress(&after)),
-        ("Unknown Undecodable".to_owned(), Some("Stalled Undecodable".to_owned()))
-    );
+    let before = report(&pass(&fixed(), [deployment(&json!({}))], [APPLIED]));
+    assert_eq!(before.progress(), "Reconciling RollingOut");
+    let status = unreadable(Some(2), &before.status, &Unreadable::Undecodable("no".to_owned()), now());
+    let after = Report { status, ..before };
+    assert_eq!([after.brief("Ready"), after.progress()], ["Unknown Undecodable", "Stalled Undecodable"]);
 }
 
 #[test]
 fn a_ready_workload_stays_ready_until_another_replica_count_is_observed() {
-    let workload = fixed();
-    let before = status_of(&well());
-    let mut unseen = running();
-    unseen["observedGeneration"] = json!(1);
-    let after = status(&pass(&workload, [deployment(&unseen)], applied()), &before, now());
-    assert_eq!(brief(&after, "Ready"), "True Available");
-
-    let mut edited = workload.clone();
-    edited.metadata.generation = Some(2);
-    let after = status(&pass(&edited, [deployment(&unseen)], applied()), &before, now());
-    assert_eq!(brief(&after, "Ready"), "False RollingOut", "a changed spec has to be observed first");
+    let before = report(&well());
+    let unseen = running_but(&json!({"observedGeneration": 1}));
+    let scaled = pass(&fixed(), [deployment(&unseen)], [APPLIED]);
+    assert_eq!(before.then(&scaled).brief("Ready"), "True Available");
+    let edited = before.then(&edited(scaled));
+    assert_eq!(edited.brief("Ready"), "False RollingOut", "a changed spec has to be observed first");
 }
 
 #[test]
 fn a_condition_is_dated_by_the_change_of_its_status() {
-    let workload = fixed();
-    let well = well();
-    let before = status_of(&well);
-    let rejected = [(ChildKind::Deployment, ChildResult::Rejected("no".into()))];
-    let after = status(&pass(&workload, [deployment(&running())], rejected), &before, now() + 1.minute());
-    let since = |status: &WorkloadStatus, type_| condition(status, type_).last_transition_time.0;
-    assert_eq!(since(&after, "Stalled"), now() + 1.minute());
-    assert_eq!(since(&after, "Applied"), now() + 1.minute());
+    let after = report(&well()).later(1.minute(), &ended([(Deployment, rejected())]));
+    assert_eq!(["Stalled", "Applied"].map(|type_| after.since(type_)), [now() + 1.minute(); 2]);
 }
 
 #[test]
 fn a_rejected_child_is_reported_with_the_servers_message_by_one_event_and_its_recovery_by_another() {
-    let workload = fixed();
     let message = "spec.replicas: Invalid value";
-    let rejected = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(message.into()))]);
-    let first = status_of(&rejected);
-    assert_eq!(brief(&first, "Applied"), "False Rejected");
-    assert!(condition(&first, "Applied").message.contains(message));
-    assert_eq!(reasons(&rejected, &WorkloadStatus::default(), &first), ["Rejected"]);
+    let rejected = pass(&fixed(), [], [(Deployment, ChildResult::Rejected(message.into()))]);
+    let first = report(&rejected);
+    assert_eq!(first.brief("Applied"), "False Rejected");
+    assert!(first.message("Applied").contains(message));
+    assert_eq!(first.reasons(), ["Rejected"]);
 
-    let second = status(&rejected, &first, now());
-    assert_eq!(second, first, "while it is held back, the report stays");
-    assert_eq!(reasons(&rejected, &first, &second), Vec::<String>::new());
+    let second = first.then(&rejected);
+    assert_eq!(second.status, first.status, "while it is held back, the report stays");
+    assert_eq!(second.reasons(), NONE);
 
-    let well = well();
-    let third = status(&well, &second, now());
-    assert_eq!(third.children[0].state, ChildState::Applied);
-    assert!(reasons(&well, &second, &third).contains(&"Accepted".to_owned()));
+    let third = second.then(&well());
+    assert_eq!(third.state(Deployment), Some(ChildState::Applied));
+    assert!(third.reasons().contains(&"Accepted"));
 }
 
 #[test]
@@ -350,185 +370,135 @@ fn the_handover_shows_in_owner_phase_and_conditions() {
     ] {
         let own = has_autoscaler.then(|| child(ChildKind::Autoscaler));
         let children = [deployment_owned_by(managers, count)].into_iter().chain(own);
-        let status = status_of(&pass(&autoscaled, children, []));
-        assert_eq!(brief(&status, "HandedOver"), handed_over);
+        let report = report(&pass(&autoscaled, children, []));
+        assert_eq!(report.brief("HandedOver"), handed_over);
         let known = ["Ready", "Applied", "Reconciling", "Stalled", "HandedOver"];
-        let others = status.conditions.iter().filter(|one| !known.contains(&one.type_.as_str()));
+        let others = report.status.conditions.iter().filter(|one| !known.contains(&one.type_.as_str()));
         let others: Vec<String> = others.map(|one| format!("{} {}", one.type_, one.status)).collect();
         assert_eq!(others, Vec::from_iter(unusual.map(|type_| format!("{type_} True"))));
-        let ownership = status.replica_ownership.unwrap();
-        assert_eq!((ownership.owner.as_str(), ownership.phase, ownership.value), (owner, phase, count));
+        let ownership = report.status.replica_ownership.unwrap();
+        assert_eq!((&*ownership.owner, ownership.phase, ownership.value), (owner, phase, count));
     }
 }
 
-fn autoscaler(name: &str) -> Autoscaler {
-    Autoscaler {
-        name: name.to_owned(),
-        min_replicas: 2,
-        controller: None,
-        scales: Scales::Deployment,
-        is_ambiguous: false,
-    }
+/// A pass that finds the Deployment scaled, and these autoscalers.
+fn scaled(spec: &Value, autoscalers: impl IntoIterator<Item = Autoscaler>) -> Pass {
+    let mut pass = pass(&workload(spec), [deployment_owned_by("s", 4)], []);
+    pass.seen.autoscalers = autoscalers.into_iter().collect();
+    pass
 }
 
 #[test]
 fn an_external_autoscaler_is_reported_as_missing_only_if_it_existed_before() {
-    let external = workload(&json!({"autoscaling": {"external": {}}}));
-    let by_hand = pass(&external, [deployment_owned_by("s", 4)], []);
-    let first = status_of(&by_hand);
-    assert_eq!(brief(&first, "HandedOver"), "True HandedOver", "users may scale without an autoscaler");
-
-    let mut scaled = pass(&external, [deployment_owned_by("s", 4)], []);
-    scaled.seen.autoscalers = vec![autoscaler("theirs")];
-    let during = status(&scaled, &first, now());
-    assert_eq!(during.replica_ownership.as_ref().unwrap().autoscalers, ["theirs"]);
-    let after = status(&by_hand, &during, now());
-    assert_eq!(brief(&after, "AutoscalerMissing"), "True AutoscalerMissing");
-    assert_eq!(status(&by_hand, &after, now()), after, "and it stays missing");
-    assert_eq!(reasons(&by_hand, &during, &after), ["AutoscalerMissing"]);
-    assert_eq!(status(&scaled, &after, now()), during);
+    let external = json!({"autoscaling": {"external": {}}});
+    let (by_hand, scaled) = (scaled(&external, []), scaled(&external, [autoscaler("theirs")]));
+    let first = report(&by_hand);
+    assert_eq!(first.brief("HandedOver"), "True HandedOver", "users may scale without an autoscaler");
+    let during = first.then(&scaled);
+    assert_eq!(during.status.replica_ownership.as_ref().unwrap().autoscalers, ["theirs"]);
+    let after = during.then(&by_hand);
+    assert_eq!(after.brief("AutoscalerMissing"), "True AutoscalerMissing");
+    assert_eq!(after.reasons(), ["AutoscalerMissing"]);
+    assert_eq!(after.then(&by_hand).status, after.status, "and it stays missing");
+    assert_eq!(after.then(&scaled).status, during.status);
 }
 
 #[test]
 fn autoscalers_that_the_spec_does_not_have_are_reported_by_name() {
-    let fixed = fixed();
-    let mut pass = pass(&fixed, [deployment_owned_by("s", 5)], []);
-    pass.seen.autoscalers = vec![autoscaler("theirs")];
-    let status = status_of(&pass);
-    assert_eq!(brief(&status, "AutoscalerConflict"), "True AutoscalerConflict");
-    assert!(condition(&status, "AutoscalerConflict").message.contains("theirs"));
-    assert_eq!(reasons(&pass, &WorkloadStatus::default(), &status), ["AutoscalerConflict"]);
+    let report = report(&scaled(&json!({"replicas": 3}), [autoscaler("theirs")]));
+    assert_eq!(report.brief("AutoscalerConflict"), "True AutoscalerConflict");
+    assert!(report.message("AutoscalerConflict").contains("theirs"));
+    assert_eq!(report.reasons(), ["AutoscalerConflict"]);
 }
 
 #[test]
 fn an_autoscaler_that_kubernetes_cannot_resolve_or_has_stopped_is_reported() {
-    let external = workload(&json!({"autoscaling": {"external": {}}}));
-    let own = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
-    let reported = |workload: &Workload, autoscalers: &[&Autoscaler]| {
-        let mut pass = pass(workload, [deployment_owned_by("s", 4)], []);
-        pass.seen.autoscalers = autoscalers.iter().map(|one| (*one).clone()).collect();
-        let status = status_of(&pass);
-        let conflict = status.conditions.iter().find(|condition| condition.type_ == "AutoscalerConflict");
-        conflict.map(|condition| condition.message.clone())
-    };
-    let target = "Deployment of \"extensions/v1beta1\"".to_owned();
-    let unresolved = Autoscaler { scales: Scales::Nothing { target: target.clone() }, ..autoscaler("old") };
-    let message = reported(&external, &[&unresolved]).unwrap();
-    assert!(message.contains("old to target") && message.contains(&target), "{message}");
-    assert_eq!(reported(&external, &[&unresolved, &autoscaler("new")]), None, "it does no harm");
-    assert_eq!(reported(&own, &[&unresolved]), None, "it does no harm");
-
-    let neither = workload(&json!({}));
-    assert!(reported(&neither, &[&unresolved]).unwrap().contains(&target));
+    let external = json!({"autoscaling": {"external": {}}});
+    let own = json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}});
+    let (neither, fixed) = (json!({}), json!({"replicas": 4}));
+    let target = "Deployment of \"extensions/v1beta1\"";
+    let unresolved =
+        Autoscaler { scales: Scales::Nothing { target: target.to_owned() }, ..autoscaler("old") };
     let of_workload = Autoscaler { scales: Scales::Workload, ..autoscaler("theirs") };
-    let message = reported(&neither, &[&of_workload]).unwrap();
-    assert!(
-        message.contains("theirs to target the Deployment, or for the Workload's spec.replicas"),
-        "{message}"
-    );
-    assert_eq!(reported(&neither, &[&autoscaler("theirs")]), None, "anyone may scale");
-
     let stopped = Autoscaler { is_ambiguous: true, ..autoscaler("theirs") };
-    let message = reported(&external, &[&stopped]).unwrap();
-    assert!(message.contains("ScalingActive of theirs"), "{message}");
-    let fixed = workload(&json!({"replicas": 4}));
-    assert!(reported(&fixed, &[&stopped]).unwrap().contains("theirs, which scales"), "the spec has none");
-}
-
-#[test]
-fn an_adoption_names_the_managers_that_were_retired() {
-    let adopted = ChildResult::Adopted { retired: vec!["helm".to_owned()] };
-    let pass = pass_that(vec![(ChildKind::Deployment, adopted)], []);
-    let unchanged = WorkloadStatus::default();
-    let [event] = &events(&pass, &unchanged, &unchanged, now())[..] else { panic!() };
-    assert_eq!(event.reason, "Adopted");
-    assert!(event.note.as_ref().unwrap().contains("Baton now owns the fields of helm"), "{:?}", event.note);
+    let asks_for = "theirs to target the Deployment, or for the Workload's spec.replicas";
+    // Each with parts of the message; without parts, nothing is reported.
+    for (spec, autoscalers, expected) in [
+        (&external, vec![unresolved.clone()], &["old to target", target][..]),
+        (&external, vec![unresolved.clone(), autoscaler("new")], &[]),
+        (&own, vec![unresolved.clone()], &[]),
+        (&neither, vec![unresolved], &[target]),
+        (&neither, vec![of_workload], &[asks_for]),
+        (&neither, vec![autoscaler("theirs")], &[]),
+        (&external, vec![stopped.clone()], &["ScalingActive of theirs"]),
+        (&fixed, vec![stopped], &["theirs, which scales"]),
+    ] {
+        let report = report(&scaled(spec, autoscalers));
+        assert_eq!(report.condition("AutoscalerConflict").is_some(), !expected.is_empty(), "{spec}");
+        let message = report.message("AutoscalerConflict");
+        assert!(expected.iter().all(|part| message.contains(part)), "{spec}: {message}");
+    }
 }
 
 #[test]
 fn an_event_names_its_child_and_fits_the_servers_limits() {
-    let workload = fixed();
-    let long = "ä".repeat(2000);
-    let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
-    let after = status_of(&pass);
-    let events = events(&pass, &WorkloadStatus::default(), &after, now());
-    assert!(events[0].note.as_ref().unwrap().len() <= 1024);
-    assert_eq!(events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
+    let report = report(&pass(&fixed(), [], [(Deployment, ChildResult::Rejected("ä".repeat(2000)))]));
+    assert!(report.notes("Rejected")[0].len() <= 1024);
+    assert_eq!(report.events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
 }
 
 #[test]
-fn creations_are_one_event_and_each_deletion_is_one_whatever_the_last_result_is() {
+fn creations_are_one_event_and_each_adoption_and_deletion_is_one_whatever_the_last_result_is() {
     let milestones = vec![
-        (ChildKind::Service, ChildResult::Created),
-        (ChildKind::Deployment, ChildResult::Created),
-        (ChildKind::DisruptionBudget, ChildResult::Deleted),
+        (Service, ChildResult::Created),
+        (Deployment, ChildResult::Created),
+        (DisruptionBudget, ChildResult::Deleted),
+        (Deployment, ChildResult::Adopted { retired: vec!["helm".to_owned()] }),
     ];
-    let mut pass = pass_that(milestones, []);
-    pass.results.insert(ChildKind::Deployment, ChildResult::Failed("no response".to_owned()));
-    let unchanged = WorkloadStatus::default();
-    let notes: Vec<_> =
-        events(&pass, &unchanged, &unchanged, now()).into_iter().filter_map(|event| event.note).collect();
-    let deleted = "deleted PodDisruptionBudget web: the spec no longer asks for it";
-    assert_eq!(notes, ["created Deployment, Service web", deleted]);
+    let outbox = Outbox { milestones, ..Outbox::default() };
+    let before = report(&well()).then(&ended([(Deployment, failed())]));
+    let report = before.then(&Pass { outbox, ..ended([(Deployment, failed())]) });
+    assert_eq!(report.reasons(), ["Created", "Deleted", "Adopted"]);
+    assert_eq!(report.notes("Created"), ["created Deployment, Service web"]);
+    assert_eq!(report.notes("Deleted"), ["deleted PodDisruptionBudget web: the spec no longer asks for it"]);
+    assert!(report.notes("Adopted")[0].contains("Baton now owns the fields of helm"));
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 
 fn takeover(path: &str, manager: &str) -> (ChildKind, Takeover) {
-    let takeover = Takeover {
-        path: FieldPath::spelled(path),
-        manager: manager.to_owned(),
-        old: Some("1".to_owned()),
-        new: Some("2".to_owned()),
-    };
-    (ChildKind::Deployment, takeover)
+    let [old, new] = ["1", "2"].map(|value| Some(value.to_owned()));
+    (Deployment, Takeover { path: FieldPath::spelled(path), manager: manager.to_owned(), old, new })
 }
 
 /// A pass that took these fields over.
-fn pass_with(takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>) -> Pass {
-    pass_that(Vec::new(), takeovers)
-}
-
-fn pass_that(
-    milestones: Vec<(ChildKind, ChildResult)>,
-    takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>,
-) -> Pass {
-    let outbox = Outbox { milestones, takeovers: takeovers.into_iter().collect() };
+fn taking(takeovers: impl IntoIterator<Item = (ChildKind, Takeover)>) -> Pass {
+    let outbox = Outbox { takeovers: takeovers.into_iter().collect(), ..Outbox::default() };
     Pass { outbox, ..well() }
-}
-
-fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
-    let events = events(pass, previous, &status(pass, previous, at), at);
-    let takeovers = events.into_iter().filter(|event| event.reason == "TookOver");
-    takeovers.filter_map(|event| event.note).collect()
 }
 
 #[test]
 fn a_takeover_is_kept_with_its_values_and_counted_again_when_it_repeats() {
-    let first = status(&pass_with([takeover(IMAGE, "rogue")]), &WorkloadStatus::default(), now());
-    let later = now() + 1.minute();
-    let second = status(&pass_with([takeover(IMAGE, "rogue"), takeover(IMAGE, "other")]), &first, later);
-    let takeovers: Vec<_> = second
-        .takeovers
+    let first = report(&taking([takeover(IMAGE, "rogue")]));
+    let second = first.later(1.minute(), &taking([takeover(IMAGE, "rogue"), takeover(IMAGE, "other")]));
+    let known = &second.status.takeovers;
+    let brief: Vec<_> = known
         .iter()
-        .map(|known| (known.manager.as_str(), known.count, known.first_time.0, known.last_time.0))
+        .map(|known| (&*known.manager, known.count, known.first_time.0, known.last_time.0))
         .collect();
-    assert_eq!(takeovers, [("rogue", 2, now(), later), ("other", 1, later, later)]);
-    let values = &second.takeovers[0];
-    assert_eq!((values.old_value.as_deref(), values.new_value.as_deref()), (Some("1"), Some("2")));
-    assert_eq!(status(&pass_with([]), &second, later + 1.hour()).takeovers, second.takeovers);
+    assert_eq!(brief, [("rogue", 2, now(), second.at), ("other", 1, second.at, second.at)]);
+    assert_eq!((known[0].old_value.as_deref(), known[0].new_value.as_deref()), (Some("1"), Some("2")));
+    assert_eq!(&second.later(1.hour(), &well()).status.takeovers, known);
 }
 
 #[test]
 fn the_oldest_takeovers_are_dropped_beyond_fifty() {
-    let mut before = WorkloadStatus::default();
+    let mut report = report(&well());
     for number in 0..60 {
-        let paths = [format!(".spec.field{number}")];
-        let takeovers = paths.iter().map(|path| takeover(path, "rogue"));
-        before = status(&pass_with(takeovers), &before, now() + i64::from(number).seconds());
+        report = report.later(1.second(), &taking([takeover(&format!(".spec.field{number}"), "rogue")]));
     }
-    let again = status(&pass_with([takeover(".spec.field10", "rogue")]), &before, now() + 1.hour());
-    let paths: Vec<&str> = again.takeovers.iter().map(|known| known.path.as_str()).collect();
+    let takeovers = report.later(1.hour(), &taking([takeover(".spec.field10", "rogue")])).status.takeovers;
+    let paths: Vec<&str> = takeovers.iter().map(|known| known.path.as_str()).collect();
     assert_eq!(paths.len(), 50);
     assert_eq!((paths[0], paths[49]), (".spec.field11", ".spec.field10"), "the repeated one is the latest");
 }
@@ -536,7 +506,7 @@ fn the_oldest_takeovers_are_dropped_beyond_fifty() {
 #[test]
 fn of_twenty_thousand_takeovers_the_last_are_kept() {
     let takeover = |at: usize| takeover(&format!(".metadata.annotations.k{at:05}"), "rogue");
-    let kept = status(&pass_with((0..20_000).map(takeover)), &WorkloadStatus::default(), now()).takeovers;
+    let kept = report(&taking((0..20_000).map(takeover))).status.takeovers;
     let paths: Vec<String> = kept.into_iter().map(|known| known.path).collect();
     let expected: Vec<String> = (19_950..20_000).map(|at| takeover(at).1.path.to_string()).collect();
     assert_eq!(paths, expected);
@@ -547,8 +517,7 @@ fn what_cannot_be_reported_for_long_is_kept_up_to_a_limit_without_the_oldest() {
     let path = |at: usize| format!(".metadata.annotations.k{at}");
     let mut outbox = Outbox::default();
     for at in 0..50 {
-        let takeovers = (at * 1000..(at + 1) * 1000).map(|at| takeover(&path(at), "rogue")).collect();
-        outbox.add(Outbox { takeovers, ..Outbox::default() });
+        outbox.add(taking((at * 1000..(at + 1) * 1000).map(|at| takeover(&path(at), "rogue"))).outbox);
     }
     assert!(outbox.takeovers.len() < 10_000, "{}", outbox.takeovers.len());
     assert_eq!(outbox.takeovers.last().unwrap().1.path.to_string(), path(49_999));
@@ -557,142 +526,124 @@ fn what_cannot_be_reported_for_long_is_kept_up_to_a_limit_without_the_oldest() {
 #[test]
 fn a_takeover_that_leaves_the_value_is_reported_without_values() {
     let (child, takeover) = takeover(IMAGE, "retired");
-    let retired = pass_with([(child, Takeover { old: None, new: None, ..takeover })]);
-    let reported = notes(&retired, &WorkloadStatus::default(), now());
-    assert_eq!(reported, [format!("took over from retired in Deployment web: {IMAGE}")]);
+    let report = report(&taking([(child, Takeover { old: None, new: None, ..takeover })]));
+    assert_eq!(report.notes("TookOver"), [format!("took over from retired in Deployment web: {IMAGE}")]);
 }
 
 #[test]
 fn takeovers_are_reported_by_one_event_for_each_manager_and_burst() {
-    let burst =
-        pass_with([takeover(IMAGE, "rogue"), takeover(".spec.paused", "rogue"), takeover(IMAGE, "other")]);
-    let reported = notes(&burst, &WorkloadStatus::default(), now());
+    let burst = [takeover(IMAGE, "rogue"), takeover(".spec.paused", "rogue"), takeover(IMAGE, "other")];
+    let first = report(&taking(burst));
     let expected = [
         format!("took over from other in Deployment web: {IMAGE} (1 to 2)"),
         format!("took over from rogue in Deployment web: {IMAGE} (1 to 2); .spec.paused (1 to 2)"),
     ];
-    assert_eq!(reported, expected);
+    assert_eq!(first.notes("TookOver"), expected);
 
-    let before = status_of(&burst);
-    let again = pass_with([takeover(".spec.minReadySeconds", "rogue")]);
-    assert_eq!(notes(&again, &before, now() + 1.minute()), Vec::<String>::new(), "still the same burst");
-    assert_eq!(notes(&again, &before, now() + 1.hour()).len(), 1);
+    let again = taking([takeover(".spec.minReadySeconds", "rogue")]);
+    assert_eq!(first.later(1.minute(), &again).notes("TookOver"), NONE, "still the same burst");
+    assert_eq!(first.later(1.hour(), &again).notes("TookOver").len(), 1);
+    let slowest = Span::try_from(LONGEST_PAUSE + Duration::from_secs(30)).unwrap();
+    assert_eq!(first.later(slowest, &again).notes("TookOver"), NONE, "the slowest contention is one burst");
 }
 
 #[test]
-fn the_slowest_contention_is_one_burst() {
-    let contested = pass_with([takeover(IMAGE, "rogue")]);
-    let before = status_of(&contested);
-    let slowest = now() + LONGEST_PAUSE + Duration::from_secs(30);
-    assert_eq!(notes(&contested, &before, slowest), Vec::<String>::new());
+fn an_event_names_a_few_of_many_fields_and_takeovers_from_many_managers_are_a_few_events() {
+    let fields = (0..8).map(|number| takeover(&format!(".spec.field{number}"), "rogue"));
+    let fields = report(&taking(fields));
+    let note = fields.notes("TookOver")[0];
+    assert!(note.ends_with(".spec.field4 (1 to 2); and 3 more"), "{note}");
+
+    let managers = report(&taking((0..300).map(|number| takeover(IMAGE, &format!("forged-{number:03}")))));
+    let notes = managers.notes("TookOver");
+    assert_eq!(notes.len(), 6, "{notes:?}");
+    assert_eq!(notes[5], "took over 295 fields of web from 295 more managers");
 }
 
-#[test]
-fn an_event_names_a_few_of_many_fields() {
-    let paths: Vec<String> = (0..8).map(|number| format!(".spec.field{number}")).collect();
-    let many = pass_with(paths.iter().map(|path| takeover(path, "rogue")));
-    let reported = notes(&many, &WorkloadStatus::default(), now());
-    assert!(reported[0].ends_with(".spec.field4 (1 to 2); and 3 more"), "{reported:?}");
-}
-
-#[test]
-fn takeovers_from_many_managers_are_a_few_events() {
-    let managers: Vec<String> = (0..300).map(|number| format!("forged-{number:03}")).collect();
-    let many = pass_with(managers.iter().map(|manager| takeover(IMAGE, manager)));
-    let reported = notes(&many, &WorkloadStatus::default(), now());
-    assert_eq!(reported.len(), 6, "{reported:?}");
-    assert_eq!(reported[5], "took over 295 fields of web from 295 more managers");
+fn contested_field(path: &str, count: u32) -> Contested<ChildKind> {
+    let pause = Duration::from_secs(4);
+    Contested { key: Deployment, path: FieldPath::spelled(path), manager: "rogue".to_owned(), count, pause }
 }
 
 #[test]
 fn a_pause_before_a_scale_is_overwritten_is_no_takeback() {
-    for (suspend, phase) in [(false, HandoverPhase::Fixed), (true, HandoverPhase::Suspended)] {
+    for (suspend, count, phase) in [(false, 3, HandoverPhase::Fixed), (true, 0, HandoverPhase::Suspended)] {
         let workload = workload(&json!({"replicas": 3, "suspend": suspend}));
-        let count = if suspend { 0 } else { 3 };
-        let rest = pass(&workload, [deployment_owned_by("b", count)], applied());
-        let before = status_of(&rest);
-        assert_eq!(before.replica_ownership.as_ref().unwrap().phase, phase);
+        let before = report(&pass(&workload, [deployment_owned_by("b", count)], [APPLIED]));
+        assert_eq!(before.status.replica_ownership.as_ref().unwrap().phase, phase);
 
-        let mut paused = pass(&workload, [deployment_owned_by("s", 5)], []);
-        paused.contested.push(contested_field(".spec.replicas"));
-        let during = status(&paused, &before, now());
-        let ownership = during.replica_ownership.as_ref().unwrap();
-        assert_eq!((ownership.phase, ownership.value), (phase, 5));
+        let contested = vec![contested_field(".spec.replicas", 5)];
+        let paused = Pass { contested, ..pass(&workload, [deployment_owned_by("s", 5)], []) };
+        let during = before.then(&paused);
+        assert_eq!(during.brief("Ready"), "False NotApplied");
+        let ownership = during.status.replica_ownership.unwrap();
         let waiting = ownership.waiting_for.as_deref();
-        assert_eq!(waiting, Some("the end of a pause, see the condition Contested"));
-        assert_eq!(brief(&during, "Ready"), "False NotApplied");
+        let expected = (phase, 5, Some("the end of a pause, see the condition Contested"));
+        assert_eq!((ownership.phase, ownership.value, waiting), expected);
     }
 }
 
 #[test]
 fn a_contested_workload_names_a_few_of_many_fields() {
-    let mut pass = well();
-    pass.contested = (0..9000).map(|number| contested_field(&format!(".spec.field{number}"))).collect();
-    let message = condition(&status_of(&pass), "Contested").message.clone();
+    let contested = (0..9000).map(|number| contested_field(&format!(".spec.field{number}"), 5)).collect();
+    let report = report(&Pass { contested, ..well() });
+    let message = report.message("Contested");
     assert!(message.contains(".spec.field4 ") && message.contains("and 8995 more fields"), "{message}");
     assert!(message.len() < 4096 && !message.contains(".spec.field5 "), "{message}");
 }
 
 #[test]
 fn contention_sets_and_clears_a_condition_with_an_event_each() {
-    let contested = contested_field(IMAGE);
-    let over = well();
-    let before = status_of(&over);
-    let is_contested =
-        |status: &WorkloadStatus| status.conditions.iter().any(|condition| condition.type_ == "Contested");
-    assert!(!is_contested(&before));
+    let contested = |count| Pass { contested: vec![contested_field(IMAGE, count)], ..well() };
+    let before = report(&well());
+    assert_eq!(before.brief("Contested"), "");
 
-    let first = contested_pass(contested.clone());
-    let during = status(&first, &before, now());
-    assert_eq!(brief(&during, "Contested"), "True Contested");
-    assert_eq!(brief(&during, "Applied"), "False Contested");
-    assert_eq!(progress(&during).as_deref(), Some("Stalled Contested"));
-    assert_eq!(during.children[0].state, ChildState::Contested);
-    let message = &condition(&during, "Contested").message;
+    let during = before.then(&contested(5));
+    let conditions = [during.brief("Contested"), during.brief("Applied"), during.progress()];
+    assert_eq!(conditions, ["True Contested", "False Contested", "Stalled Contested"]);
+    assert_eq!(during.state(Deployment), Some(ChildState::Contested));
+    let message = during.message("Contested");
     for part in ["Deployment", IMAGE, "rogue", "5 times", "4s"] {
         assert!(message.contains(part), "{part} isn't in: {message}");
     }
-    assert_eq!(reasons(&first, &before, &during), ["Contested"]);
+    assert_eq!(during.reasons(), ["Contested"]);
 
-    let on = contested_pass(Contested { count: 6, ..contested });
-    let still = status(&on, &during, now() + 1.minute());
-    assert_eq!(reasons(&on, &during, &still), Vec::<String>::new(), "reported once");
-    let since = |status: &WorkloadStatus| condition(status, "Contested").last_transition_time.0;
-    assert_eq!(since(&still), since(&during));
+    let still = during.later(1.minute(), &contested(6));
+    assert_eq!(still.reasons(), NONE, "reported once");
+    assert_eq!(still.since("Contested"), during.since("Contested"));
 
-    let after = status(&over, &still, now() + 1.hour());
-    assert!(!is_contested(&after));
-    assert_eq!(after.children[0].state, ChildState::Applied);
-    assert_eq!(reasons(&over, &still, &after), ["ContentionOver"]);
+    let after = still.later(1.hour(), &well());
+    assert_eq!(after.brief("Contested"), "");
+    assert_eq!(after.state(Deployment), Some(ChildState::Applied));
+    assert_eq!(after.reasons(), ["ContentionOver"]);
 }
 
 /// A pass in a mode that writes nothing, with what it would do with the Deployment.
 fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRunResult, message: Option<&str>) -> Pass {
     let workload = workload(&json!({"replicas": 3, "mode": mode}));
     let rehearsed = Rehearsed { dry_run, message: message.map(str::to_owned), ..rehearsed };
-    let rehearsed = [(ChildKind::Deployment, rehearsed)].into();
+    let rehearsed = [(Deployment, rehearsed)].into();
     Pass { rehearsed, ..pass(&workload, [deployment(&running())], []) }
 }
 
 #[test]
 fn a_mode_that_writes_nothing_reports_what_enforce_would_do() {
-    let update = || Rehearsed { action: PlannedAction::Update, writes: 1, ..Rehearsed::default() };
+    let update = Rehearsed { action: PlannedAction::Update, writes: 1, ..Rehearsed::default() };
     for mode in ["Preview", "Paused"] {
-        let reported = |rehearsed| {
-            let pass = planned(mode, rehearsed, DryRunResult::Agreed, None);
-            let status = status_of(&pass);
-            assert_eq!(brief(&status, "Applied"), format!("Unknown {mode}"));
-            (condition(&status, "Applied").message.clone(), status.children[0].state)
-        };
-        let message =
-            |would: &str| format!("spec.mode is {mode}: no child is written. Enforce would {would}");
-        assert_eq!(reported(update()), (message("update Deployment"), ChildState::Pending));
-        assert_eq!(reported(Rehearsed::default()), (message("change nothing"), ChildState::Applied));
+        for (rehearsed, would, state) in [
+            (update.clone(), "update Deployment", ChildState::Pending),
+            (Rehearsed::default(), "change nothing", ChildState::Applied),
+        ] {
+            let report = report(&planned(mode, rehearsed, DryRunResult::Agreed, None));
+            assert_eq!(report.brief("Applied"), format!("Unknown {mode}"));
+            let message = format!("spec.mode is {mode}: no child is written. Enforce would {would}");
+            assert_eq!((report.message("Applied"), report.state(Deployment)), (&*message, Some(state)));
+        }
     }
 }
 
 #[test]
-fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message() {
+fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message_and_is_removed_with_the_mode() {
     let paths = |count: usize| {
         (0..count).map(|number| FieldPath::spelled(&format!(".spec.field{number}"))).collect::<Vec<_>>()
     };
@@ -703,36 +654,16 @@ fn a_plan_lists_up_to_a_hundred_fields_and_the_api_servers_message() {
         releases: Vec::new(),
     };
     let rehearsed = Rehearsed { action: PlannedAction::Update, effects, writes: 2, ..Rehearsed::default() };
-    let pass = planned("Preview", rehearsed, DryRunResult::Disagreed, Some("the API server disagrees"));
-    let status = status_of(&pass);
-    let child = &status.plan[0];
+    let during =
+        report(&planned("Preview", rehearsed, DryRunResult::Disagreed, Some("the API server disagrees")));
+    let child = &during.status.plan[0];
     assert_eq!((child.action, child.writes), (PlannedAction::Update, Some(2)));
     assert_eq!((child.sets.len(), child.sets[100].as_str()), (101, "and 150 more"));
     assert_eq!((child.removes.len(), child.takes.len()), (100, 100));
     let message = "the API server disagrees; it takes over 150 more fields than are listed";
     assert_eq!((child.dry_run, child.message.as_deref()), (DryRunResult::Disagreed, Some(message)));
-}
 
-#[test]
-fn a_plan_is_removed_with_the_mode() {
-    let before = status_of(&planned("Preview", Rehearsed::default(), DryRunResult::Agreed, None));
-    assert_eq!(before.plan.len(), 1);
-    let after = status(&well(), &before, now());
-    assert!(after.plan.is_empty());
-    assert_eq!(brief(&after, "Applied"), "True Applied");
-}
-
-#[test]
-fn a_child_that_the_spec_no_longer_has_is_reported_until_it_is_gone() {
-    let fixed = fixed();
-    let service = json!({"kind": "Service", "name": "web", "apiVersion": "v1", "state": "Applied"});
-    let before: WorkloadStatus = serde_json::from_value(json!({"children": [service]})).unwrap();
-    let state_of_service = |result: Option<ChildResult>| {
-        let results = applied().into_iter().chain(result.map(|result| (ChildKind::Service, result)));
-        let status = status(&pass(&fixed, [deployment(&running())], results), &before, now());
-        status.children.into_iter().find(|child| child.kind == "Service").map(|child| child.state)
-    };
-    let unread = ChildResult::Failed("no response".to_owned());
-    assert_eq!(state_of_service(Some(unread)), Some(ChildState::Deleting));
-    assert_eq!(state_of_service(None), None);
+    let after = during.then(&well());
+    assert!(after.status.plan.is_empty());
+    assert_eq!(after.brief("Applied"), "True Applied");
 }

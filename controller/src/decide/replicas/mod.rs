@@ -227,6 +227,3 @@ fn count_before(seen: &Snapshot) -> Option<i32> {
     };
     (before > 0).then_some(before)
 }
-
-#[cfg(test)]
-mod tests;

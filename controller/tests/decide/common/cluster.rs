@@ -64,6 +64,22 @@ pub fn response(request: &Request, before: Option<&LiveObject>) -> LiveObject {
     engine::response(request, before, earlier())
 }
 
+/// Writes to a server, which refuses a write that was planned from another state of the child.
+pub fn write(
+    server: &mut Snapshot,
+    course: &Course,
+    child: ChildKind,
+    request: &Request,
+) -> Result<Option<LiveObject>, ApiError> {
+    let version = |snapshot: &Snapshot| snapshot.child(child).map(LiveObject::revision);
+    if version(server) != version(course.seen()) {
+        return Err(failure(409, "Conflict", "the object has been modified"));
+    }
+    let after = done(request, server.child(child));
+    server.put(child, after.clone());
+    Ok(after)
+}
+
 /// A response with this code, reason and message.
 pub fn failure(code: u16, reason: &str, message: &str) -> ApiError {
     ApiError::Response(Status::failure(message, reason).with_code(code).boxed())

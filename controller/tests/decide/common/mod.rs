@@ -5,7 +5,11 @@ pub mod cluster;
 use std::sync::Arc;
 
 use baton_apply::LiveObject;
-use baton_controller::decide::{child::ChildKind, snapshot::Snapshot};
+use baton_controller::decide::{
+    child::ChildKind,
+    replicas::{Autoscaler, Scales},
+    snapshot::Snapshot,
+};
 use baton_crd::Workload;
 use serde_json::{Value, json};
 
@@ -23,6 +27,15 @@ pub fn workload(spec: &Value) -> Workload {
         object["spec"][field] = value.clone();
     }
     serde_json::from_value(object).unwrap()
+}
+
+/// A spec that asks for all four children.
+pub fn spec_of_all() -> Value {
+    json!({
+        "autoscaling": {"minReplicas": 2, "maxReplicas": 5},
+        "service": {"type": "ClusterIP", "ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    })
 }
 
 /// The Workload with these live children, all its own.
@@ -76,6 +89,17 @@ pub fn deployment_owned_by(managers: &str, replicas: i32) -> (ChildKind, Value) 
     object["metadata"]["managedFields"] = json!(entries);
     object["spec"]["replicas"] = json!(replicas);
     (kind, object)
+}
+
+/// Another owner's autoscaler of the Deployment.
+pub fn autoscaler(name: &str) -> Autoscaler {
+    Autoscaler {
+        name: name.to_owned(),
+        min_replicas: 2,
+        controller: None,
+        scales: Scales::Deployment,
+        is_ambiguous: false,
+    }
 }
 
 /// Removes a child's ownerReferences.
