@@ -147,6 +147,7 @@ impl<'a> Soak<'a> {
             self.happen(&timed.event).await;
             at += timed.pause;
             sleep_until(at).await;
+            self.observe().await;
             if printed.elapsed() > INTERVAL {
                 printed = Instant::now();
                 self.judge_until(printed - MOMENT)?;
@@ -173,10 +174,21 @@ impl<'a> Soak<'a> {
         }
     }
 
+    /// Reads the watches until none has an event.
+    async fn observe(&mut self) {
+        loop {
+            let (now, seen) = (Instant::now(), self.observer.seen());
+            if seen.is_empty() {
+                break;
+            }
+            self.pending.extend(seen.into_iter().map(|version| (now, version)));
+            // A connection hands over its next event only after this one was taken.
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Judges what was seen until then.
     fn judge_until(&mut self, end: Instant) -> Result<(), Error> {
-        let now = Instant::now();
-        self.pending.extend(self.observer.seen().into_iter().map(|version| (now, version)));
         self.pending.sort_by_key(|(_, version)| version.revision);
         let log = self.cluster.audit()?;
         let (since, user) = (self.mark, self.operator.user().to_owned());
@@ -200,6 +212,7 @@ impl<'a> Soak<'a> {
         let end = Instant::now() + REST;
         loop {
             sleep(MOMENT).await;
+            self.observe().await;
             self.judge_until(Instant::now() - MOMENT)?;
             if self.violation.is_some() {
                 return Ok(());

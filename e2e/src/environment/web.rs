@@ -276,7 +276,7 @@ impl Environment {
 
     /// Every request of the operator, by the API server's audit log.
     pub fn requests(&self) -> AuditEntries {
-        self.requests_since(self.begin)
+        self.requests_since(self.begin.expect("the cluster has an audit log"))
     }
 
     /// The end of the audit log now, for [`requests_since`](Self::requests_since).

@@ -627,9 +627,10 @@ fn every_test_that_the_threat_model_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     let mut sources = String::new();
-    let mut folders: Vec<PathBuf> = ["apply/src", "controller/src", "controller/tests", "e2e/tests"]
-        .map(|folder| root.join(folder))
-        .into();
+    let mut folders: Vec<PathBuf> =
+        ["apply/src", "controller/src", "controller/tests", "e2e/tests", "runtime/src"]
+            .map(|folder| root.join(folder))
+            .into();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
