@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     ownership::{Moment, Recording, Shown},
-    svg::{DARK_TEXT, TEXT, document},
+    svg::{Body, DARK_TEXT, TEXT},
 };
 
 const WIDTH: f64 = 760.0;
@@ -32,16 +32,17 @@ pub fn svg(recording: &Recording) -> String {
          .a{{fill:#0072b2}}.b{{fill:#d55e00}}.c{{fill:#009e73}}.d{{fill:#cc79a7}}\
          {DARK_TEXT}.tint{{opacity:.3}}}}"
     );
-    let mut body = format!("<text class=\"head\" x=\"4\" y=\"20\">{TITLE}</text>\n");
+    let mut body = Body::default();
+    body.text("head", [4.0, 20.0], TITLE);
     for (number, (head, moment)) in (0_i32..).zip(HEADS.iter().zip(&recording.moments)) {
         let left = 4.0 + STEP * f64::from(number);
-        let _ = writeln!(body, "<text class=\"title\" x=\"{left}\" y=\"50\">{head}</text>");
+        body.text("title", [left, 50.0], head);
         column(&mut body, left, moment);
     }
-    document([WIDTH, HEIGHT], TITLE, &description(recording), &style, &body)
+    body.document([WIDTH, HEIGHT], TITLE, &description(recording), &style)
 }
 
-fn column(body: &mut String, left: f64, moment: &Moment) {
+fn column(body: &mut Body, left: f64, moment: &Moment) {
     let lines = [
         ("spec:", None),
         ("  replicas: ", Some(&moment.replicas)),
@@ -52,7 +53,7 @@ fn column(body: &mut String, left: f64, moment: &Moment) {
     let mut y = TOP;
     for (key, field) in lines {
         let Some(Shown { value, owners }) = field else {
-            let _ = writeln!(body, "<text class=\"code faint\" x=\"{left}\" y=\"{y}\">{key}</text>");
+            body.text("code faint", [left, y], key);
             y += LINE + 4.0;
             continue;
         };
@@ -65,19 +66,12 @@ fn column(body: &mut String, left: f64, moment: &Moment) {
         for name in &names {
             let share = COLUMN * letters(name) / names.iter().copied().map(letters).sum::<f64>();
             let class = class(name);
-            let _ = writeln!(
-                body,
-                "<rect class=\"tint {class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{share:.1}\" height=\"{height}\"/>\
-                 <rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"4\" height=\"{height}\"/>\
-                 <text class=\"owner\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
-                y - 14.0,
-                y - 14.0,
-                x + 9.0,
-                y + LINE
-            );
+            body.rect(&format!("tint {class}"), [x, y - 14.0], [share, height]);
+            body.rect(class, [x, y - 14.0], [4.0, height]);
+            body.text("owner", [x + 9.0, y + LINE], name);
             x += share;
         }
-        let _ = writeln!(body, "<text class=\"code\" x=\"{:.1}\" y=\"{y}\">{key}{value}</text>", left + 9.0);
+        body.text("code", [left + 9.0, y], format!("{key}{value}"));
         y += height + 4.0;
     }
 }

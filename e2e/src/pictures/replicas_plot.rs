@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     replicas::{Change, Operator, Recording, Track},
-    svg::{DARK_TEXT, TEXT, document},
+    svg::{Body, Chart, DARK_TEXT, TEXT},
 };
 
 const SIZE: [f64; 2] = [760.0, 292.0];
@@ -14,8 +14,8 @@ const SPAN: f64 = 212.0;
 const TOP: f64 = 92.0;
 const BOTTOM: f64 = 238.0;
 /// The greatest replica count of the axis, and the lines.
-const MOST: i32 = 70;
-const LINES: [i32; 4] = [0, 20, 40, 60];
+const MOST: f64 = 70.0;
+const LINES: [f64; 4] = [0.0, 20.0, 40.0, 60.0];
 
 const TITLE: &str = "Three operators turn on autoscaling for 50 pods. The load needs 60.";
 
@@ -28,14 +28,15 @@ pub fn svg(recording: &Recording) -> String {
          {DARK_TEXT}.bad{{stroke:#ff7b72}}.area.bad,circle.bad,text.bad{{fill:#ff7b72}}\
          .good{{stroke:#4493f8}}.area.good,text.good{{fill:#4493f8}}}}"
     );
-    let mut body = format!("<text class=\"head\" x=\"{}\" y=\"20\">{TITLE}</text>\n", LEFT[0]);
+    let mut body = Body::default();
+    body.text("head", [LEFT[0], 20.0], TITLE);
     for (left, track) in LEFT.into_iter().zip(&recording.tracks) {
         panel(&mut body, left, track, recording);
     }
-    document(SIZE, TITLE, &description(recording), &style, &body)
+    body.document(SIZE, TITLE, &description(recording), &style)
 }
 
-fn panel(body: &mut String, left: f64, track: &Track, recording: &Recording) {
+fn panel(body: &mut Body, left: f64, track: &Track, recording: &Recording) {
     let (name, what, class) = match track.operator {
         Operator::StopsApplying => {
             ("One stops applying replicas", "The API server resets the field to 1.", "bad")
@@ -45,72 +46,38 @@ fn panel(body: &mut String, left: f64, track: &Track, recording: &Recording) {
         }
         Operator::Baton => ("Baton hands the field over", "The count never drops.", "good"),
     };
-    let x = |at: f64| left + SPAN * at / recording.end;
-    let y = |replicas: i32| BOTTOM - (BOTTOM - TOP) * f64::from(replicas) / f64::from(MOST);
-    let _ = writeln!(body, "<text class=\"title\" x=\"{left}\" y=\"48\">{name}</text>");
-    let _ = writeln!(body, "<text class=\"small\" x=\"{left}\" y=\"64\">{what}</text>");
-    for line in LINES {
-        let class = if line == 0 { "axis" } else { "grid" };
-        let _ = writeln!(
-            body,
-            "<path class=\"{class}\" d=\"M{left} {:.1}h{SPAN}\"/><text class=\"end small\" x=\"{}\" y=\"{:.1}\">{line}</text>",
-            y(line),
-            left - 6.0,
-            y(line) + 4.0
-        );
+    let chart = Chart { left, width: SPAN, top: TOP, bottom: BOTTOM, most: MOST };
+    let at = |seconds: f64| seconds / recording.end;
+    body.text("title", [left, 48.0], name);
+    body.text("small", [left, 64.0], what);
+    chart.lines(body, LINES);
+    body.path("on", &format!("M{} {TOP}V{BOTTOM}", chart.x(at(recording.autoscaling))));
+    body.text("small", [left, TOP - 6.0], "autoscaling on");
+    for (minutes, label) in [(0.0, "0"), (1.0, "1 min"), (2.0, "2 min")] {
+        chart.below(body, "small", at(recording.autoscaling + 60.0 * minutes), 16.0, label);
     }
-    let on = x(recording.autoscaling);
-    let _ = writeln!(
-        body,
-        "<path class=\"on\" d=\"M{on:.1} {TOP}V{BOTTOM}\"/><text class=\"small\" x=\"{left}\" y=\"{}\">autoscaling on</text>",
-        TOP - 6.0
-    );
-    for (minutes, at) in
-        [0_i32, 1, 2].map(|minutes| (minutes, recording.autoscaling + 60.0 * f64::from(minutes)))
-    {
-        let label = if minutes == 0 { "0".to_owned() } else { format!("{minutes} min") };
-        let _ = writeln!(
-            body,
-            "<text class=\"middle small\" x=\"{:.1}\" y=\"{}\">{label}</text>",
-            x(at),
-            BOTTOM + 16.0
-        );
+    let line = line(&chart, &track.changes, at);
+    body.path(&format!("area {class}"), &format!("{line}V{BOTTOM}H{left}Z"));
+    body.path(class, &line);
+    let lowest = track.changes.iter().min_by_key(|change| change.replicas);
+    if let Some(fall) = lowest.filter(|fall| fall.replicas <= 1) {
+        body.circle(class, [chart.x(at(fall.at)), chart.y(fall.replicas.into())], 4.0);
     }
-    let line = line(&track.changes, recording.end, x, y);
-    let _ = writeln!(
-        body,
-        "<path class=\"area {class}\" d=\"{line}V{BOTTOM}H{left}Z\"/><path class=\"{class}\" d=\"{line}\"/>"
-    );
-    if let Some(fall) =
-        track.changes.iter().min_by_key(|change| change.replicas).filter(|fall| fall.replicas <= 1)
-    {
-        let _ = writeln!(
-            body,
-            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/>",
-            x(fall.at),
-            y(fall.replicas)
-        );
-    }
-    let _ = writeln!(
-        body,
-        "<text class=\"middle {class}\" x=\"{:.1}\" y=\"{}\">{}</text>",
-        left + SPAN / 2.0,
-        BOTTOM + 40.0,
-        note(track)
-    );
+    chart.below(body, class, 0.5, 40.0, note(track));
 }
 
 /// A replica count holds until the next one.
-fn line(changes: &[Change], end: f64, x: impl Fn(f64) -> f64, y: impl Fn(i32) -> f64) -> String {
+fn line(chart: &Chart, changes: &[Change], at: impl Fn(f64) -> f64) -> String {
     let mut line = String::new();
     for change in changes {
+        let y = chart.y(change.replicas.into());
         let _ = if line.is_empty() {
-            write!(line, "M{:.1} {:.1}", x(0.0), y(change.replicas))
+            write!(line, "M{} {y}", chart.left)
         } else {
-            write!(line, "H{:.1}V{:.1}", x(change.at), y(change.replicas))
+            write!(line, "H{}V{y}", chart.x(at(change.at)))
         };
     }
-    let _ = write!(line, "H{:.1}", x(end));
+    let _ = write!(line, "H{}", chart.x(1.0));
     line
 }
 

@@ -1,7 +1,5 @@
 //! A plot of what operators cost over the number of Workloads: CPU by Workload of all phases together, and memory with all
-//! settled. As SVG, which browsers and code hosts show in light and in dark.
-//!
-//! It uses no library: those for plots write fixed colours, and no description for people who can't see the plot.
+//! settled.
 
 use std::fmt::Write as _;
 
@@ -9,7 +7,7 @@ use super::{
     figures::{Phase, Run},
     report::{groups, thousands},
 };
-use crate::pictures::svg::{DARK_TEXT, TEXT, document, escaped};
+use crate::pictures::svg::{Body, Chart, DARK_TEXT, TEXT};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 348.0;
@@ -18,8 +16,8 @@ const LEFT: [f64; 2] = [56.0, 416.0];
 const SPAN: f64 = 280.0;
 const TOP: f64 = 116.0;
 const BOTTOM: f64 = 300.0;
-/// The distance of the first and the last point from the edges.
-const MARGIN: f64 = 20.0;
+/// The distance of the first and the last point from the edges, of the width.
+const MARGIN: f64 = 1.0 / 14.0;
 
 /// Four series at most: both operators on both servers. The colours are visible in both themes, and series also differ by dashes.
 const SERIES: &str = "\
@@ -42,29 +40,18 @@ pub fn svg(runs: &[Run]) -> String {
     let mut sizes: Vec<u32> = runs.iter().map(|run| run.workloads).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let mut svg = String::new();
+    let mut body = Body::default();
     for (number, series) in series.iter().enumerate() {
         let y = 16.0 + 18.0 * as_f64(number);
-        let _ = writeln!(
-            svg,
-            "<path class=\"s{number}\" d=\"M{} {y}h28\"/><text x=\"{}\" y=\"{}\">{}</text>",
-            LEFT[0],
-            LEFT[0] + 36.0,
-            y + 4.0,
-            escaped(&series.name)
-        );
+        body.path(&format!("s{number}"), &format!("M{} {y}h28", LEFT[0]));
+        body.text("", [LEFT[0] + 36.0, y + 4.0], &series.name);
     }
     for (chart, title) in ["CPU by Workload, all phases, ms", "memory settled, MiB"].into_iter().enumerate() {
-        draw(&mut svg, chart, title, &sizes, &series);
+        draw(&mut body, chart, title, &sizes, &series);
     }
     let style = format!("{TEXT}{SERIES}{DARK_TEXT}{DARK_SERIES}");
-    document(
-        [WIDTH, HEIGHT],
-        "CPU and memory over the number of Workloads",
-        &description(&series),
-        &style,
-        &svg,
-    )
+    let title = "CPU and memory over the number of Workloads";
+    body.document([WIDTH, HEIGHT], title, &description(&series), &style)
 }
 
 fn series_of(group: &[Run]) -> Series {
@@ -86,41 +73,25 @@ fn memory(run: &Run) -> f64 {
     run.memory.settled as f64 / (1024.0 * 1024.0)
 }
 
-fn draw(svg: &mut String, chart: usize, title: &str, sizes: &[u32], series: &[Series]) {
-    let left = LEFT[chart];
-    let values = series.iter().flat_map(|series| &series.points).map(|(_, values)| values[chart]);
+fn draw(body: &mut Body, of: usize, title: &str, sizes: &[u32], series: &[Series]) {
+    let values = series.iter().flat_map(|series| &series.points).map(|(_, values)| values[of]);
     let step = step(values.fold(0.0, f64::max));
-    let top = step * 4.0;
-    let x = |size: u32| left + MARGIN + (SPAN - 2.0 * MARGIN) * along(size, sizes);
-    let y = |value: f64| BOTTOM - (BOTTOM - TOP) * value / top;
-    let _ = writeln!(svg, "<text class=\"title\" x=\"{left}\" y=\"{:.0}\">{title}</text>", TOP - 14.0);
-    for line in 0..=4 {
-        let (value, class) = (step * f64::from(line), if line == 0 { "axis" } else { "grid" });
-        let (at, label_x) = (y(value), left - 8.0);
-        let _ = writeln!(
-            svg,
-            "<path class=\"{class}\" d=\"M{left} {at:.1}h{SPAN}\"/><text class=\"end\" x=\"{label_x}\" y=\"{:.1}\">{value}</text>",
-            at + 4.0
-        );
-    }
+    let chart = Chart { left: LEFT[of], width: SPAN, top: TOP, bottom: BOTTOM, most: step * 4.0 };
+    let share = |size: u32| MARGIN + (1.0 - 2.0 * MARGIN) * along(size, sizes);
+    body.text("title", [chart.left, TOP - 14.0], title);
+    chart.lines(body, (0..=4).map(|line| step * f64::from(line)));
     for size in sizes {
-        let _ = writeln!(
-            svg,
-            "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{}</text>",
-            x(*size),
-            BOTTOM + 18.0,
-            thousands(*size)
-        );
+        chart.below(body, "", share(*size), 18.0, thousands(*size));
     }
-    let middle = left + SPAN / 2.0;
-    let _ = writeln!(svg, "<text class=\"middle\" x=\"{middle}\" y=\"{}\">Workloads</text>", BOTTOM + 38.0);
+    chart.below(body, "", 0.5, 38.0, "Workloads");
     for (number, series) in series.iter().enumerate() {
-        let at = |(size, values): &(u32, [f64; 2])| (x(*size), y(values[chart]));
+        let at = |(size, values): &(u32, [f64; 2])| [chart.x(share(*size)), chart.y(values[of])];
         let points: Vec<_> = series.points.iter().map(at).collect();
-        let line: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-        let _ = writeln!(svg, "<path class=\"s{number}\" d=\"M{}\"/>", line.join("L"));
-        for (x, y) in points {
-            let _ = writeln!(svg, "<circle class=\"s{number}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
+        let line: Vec<_> = points.iter().map(|[x, y]| format!("{x} {y}")).collect();
+        let class = format!("s{number}");
+        body.path(&class, &format!("M{}", line.join("L")));
+        for point in points {
+            body.circle(&class, point, 3.0);
         }
     }
 }
