@@ -62,6 +62,11 @@ impl Fault {
         Self::value_variants()
     }
 
+    /// Its name on command lines.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// Whether it is half of a bug, which the other protection compensates.
     pub fn is_harmless(self) -> bool {
         self == Self::ForceTemporary
@@ -110,7 +115,7 @@ impl Fault {
         }
     }
 
-    /// What to do instead of a request, or before it.
+    /// The step instead of a request, or before it.
     pub(crate) fn instead(self, request: &Request, seen: &Snapshot) -> Option<Instead> {
         if self == Self::AutoscalerFirst {
             let other = autoscaler(seen).filter(|_| hands_over(request))?;
@@ -192,7 +197,7 @@ impl Fault {
     }
 }
 
-/// What to do instead of a request.
+/// The step instead of a request.
 pub(crate) struct Instead {
     pub(crate) other: Step,
     /// Whether the request is also sent, afterwards.

@@ -7,7 +7,6 @@ use std::{
 };
 
 use baton_testbed::{Error, lock};
-use clap::ValueEnum as _;
 
 use super::{
     choice,
@@ -22,7 +21,7 @@ use crate::{handover_model::Fault, processors};
 /// How often progress is reported.
 const PROGRESS: Duration = Duration::from_secs(30);
 
-/// How much to do.
+/// The size of a series.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// The seed of the first run. Each further run has the next number.
@@ -61,7 +60,7 @@ pub struct Series {
     pub digest: u64,
     /// How long they took.
     pub took: Duration,
-    /// Those that broke a promise.
+    /// The runs that broke a promise.
     pub failures: Vec<Failure>,
 }
 
@@ -112,20 +111,21 @@ impl Failure {
         Self { fault: effort.fault, plan, outcome }
     }
 
+    /// The promise that was broken.
+    pub fn what(&self) -> &str {
+        self.outcome.violation.as_ref().map_or("nothing", |violation| &violation.what)
+    }
+
     /// The promise, the plan, and what happened.
     pub fn report(&self) -> String {
         let Self { fault, plan, outcome } = self;
-        let fault =
-            fault.and_then(|fault| Some(format!(" --fault {}", fault.to_possible_value()?.get_name())));
-        let fault = fault.unwrap_or_default();
+        let fault = fault.map(|fault| format!(" --fault {}", fault.name())).unwrap_or_default();
         let seed = plan.seed;
-        let (what, how) = match &outcome.violation {
-            Some(violation) => (violation.what.as_str(), violation.how.as_str()),
-            None => ("nothing", ""),
-        };
+        let how = outcome.violation.as_ref().map_or("", |violation| &violation.how);
         format!(
-            "seed {seed} breaks: {what}\n{how}\n\nthe smallest plan that breaks it:\n{plan}\n{}\nto replay it: cargo simulate \
+            "seed {seed} breaks: {}\n{how}\n\nthe smallest plan that breaks it:\n{plan}\n{}\nto replay it: cargo simulate \
              --seed {seed} --runs 1{fault}\n",
+            self.what(),
             outcome.story
         )
     }

@@ -1,4 +1,4 @@
-//! What the chapters share: the cluster, the operator, a namespace, and ways to act and to wait.
+//! The cluster that the chapters share, its operator and namespace, and ways to act and to wait.
 
 use std::fmt::Debug;
 

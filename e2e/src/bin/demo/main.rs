@@ -50,7 +50,7 @@ struct GroundArgs {
     node: bool,
 }
 
-/// Where the demo runs.
+/// The kind of cluster on which the demo runs.
 #[derive(Clone, Copy, Debug)]
 enum GroundKind {
     InProcess,

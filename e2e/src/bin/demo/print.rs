@@ -1,6 +1,6 @@
 //! The demo's output in a terminal of 80 columns: headings, sentences, code, tables.
 //!
-//! What is longer than a line has a blank line before it, and none after it. Colours are dropped if standard output isn't a
+//! A text of several lines has a blank line before it, and none after it. Colours are dropped if standard output isn't a
 //! terminal or `NO_COLOR` is set; no colour carries information of its own.
 
 use std::{

@@ -1,4 +1,4 @@
-//! What the demo shows of a recording of the Deployment.
+//! A recording of the Deployment, as the demo shows it.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Recorder {
     }
 }
 
-/// What `read` returns for the object after each write, without repetitions.
+/// The results of `read` for the object after each write, without repetitions.
 pub(crate) fn changes<T: PartialEq>(writes: &[LiveObject], read: impl Fn(&LiveObject) -> T) -> Vec<T> {
     let mut changes: Vec<T> = writes.iter().map(read).collect();
     changes.dedup();

@@ -59,7 +59,7 @@ pub(crate) async fn show(demo: &Demo, claims: &mut Claims) -> anyhow::Result<()>
     demo.settled(5).await
 }
 
-/// What `kubectl set image` sends.
+/// The request of `kubectl set image`.
 async fn set_image(demo: &Demo) -> anyhow::Result<()> {
     let containers = json!({
         "$setElementOrder/containers": [{"name": "app"}], "containers": [{"name": "app", "image": THEIRS}],

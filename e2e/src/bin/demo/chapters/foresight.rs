@@ -92,7 +92,7 @@ async fn passes(demo: &Demo) -> anyhow::Result<u64> {
     Ok(demo.metrics().await?.count("baton_reconciles_total", &[]))
 }
 
-/// What Baton wrote since, without statuses, Events and its lease.
+/// Baton's writes since then, without statuses, Events and its lease.
 fn written(demo: &Demo, since: Mark) -> anyhow::Result<AuditEntries> {
     let writes = demo.cluster().audit()?.since(since)?.by(demo.user()).writes();
     let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events" | "leases");

@@ -4,15 +4,14 @@ use std::{path::PathBuf, time::Duration};
 
 use baton_e2e::apply;
 use baton_testbed::{ControlPlane, workspace};
-use clap::Parser;
+use clap::Args;
 use kube::api::PatchParams;
 use serde_json::{Value, json};
 use tokio::{process::Command, time::Instant};
 
 /// Time kubectl baton owners beside kubectl get -o yaml, of a Deployment with 30 managers and 200 environment variables.
-#[derive(Parser)]
-#[command(bin_name = "cargo plugin-bench")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// The plugin, built for speed: `cargo build --release -p kubectl-baton`.
     #[arg(long, default_value = "target/release/kubectl-baton")]
     plugin: PathBuf,
@@ -24,9 +23,7 @@ struct Cli {
 const MANAGERS: usize = 30;
 const VARIABLES: usize = 200;
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<()> {
     let plugin = workspace().join(cli.plugin);
     eprintln!("starting a control plane");
     let control_plane = ControlPlane::start().await?;
@@ -67,7 +64,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a manager applies: its share of the variables.
+/// The intent of a manager: its share of the variables.
 fn deployment(namespace: &str, manager: usize) -> Value {
     let variables = (0..VARIABLES).filter(|variable| variable % MANAGERS == manager);
     let env: Vec<Value> =

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use baton_testbed::workspace;
-use clap::Parser;
+use clap::Args;
 
 /// The files below `manifests/` whose copies are in the chart.
 const SOURCES: [&str; 15] = [
@@ -30,20 +30,18 @@ const SOURCES: [&str; 15] = [
     "components/secure-metrics/clusterrole-metrics-reader.yaml",
     "components/secure-metrics/flowschema-reviews.yaml",
 ];
-/// Where they are copied to.
+/// The folder of the copies.
 const COPIES: &str = "charts/baton/files";
 
 /// Copy the manifests that the Helm chart uses into the chart.
-#[derive(Parser)]
-#[command(bin_name = "cargo chart")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// Write nothing. Fail if a copy is stale, or if the folder has another file.
     #[arg(long)]
     check: bool,
 }
 
-fn main() -> anyhow::Result<()> {
-    let Cli { check } = Cli::parse();
+pub(crate) fn run(Cli { check }: Cli) -> anyhow::Result<()> {
     let root = workspace();
     let folder = root.join(COPIES);
     let mut copies = Vec::new();

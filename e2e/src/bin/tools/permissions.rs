@@ -11,19 +11,17 @@ use std::{env, fs, path::Path};
 use anyhow::{Context as _, bail};
 use baton_e2e::permissions::{ELECTION, SECURE_METRICS, Usage, WORKLOADS, granted};
 use baton_testbed::AUDIT_DIR;
-use clap::Parser;
+use clap::Args;
 
 /// Compare the operator's permissions with its requests in a test run.
-#[derive(Parser)]
-#[command(bin_name = "cargo permissions")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// Fail if a permission is missing or was never used.
     #[arg(long)]
     check: bool,
 }
 
-fn main() -> anyhow::Result<()> {
-    let Cli { check } = Cli::parse();
+pub(crate) fn run(Cli { check }: Cli) -> anyhow::Result<()> {
     let folder = env::var_os(AUDIT_DIR).filter(|value| !value.is_empty());
     let folder = folder.with_context(|| format!("set {AUDIT_DIR} to the folder with the audit logs"))?;
     let (usage, logs) = usage(Path::new(&folder))?;

@@ -4,19 +4,18 @@ use std::{fs, path::PathBuf};
 
 use baton_e2e::pictures::{ownership, replicas, terminal};
 use baton_testbed::{Error, workspace};
-use clap::{Parser, Subcommand};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
 /// Record a run and draw its picture, into docs/pictures.
-#[derive(Parser)]
-#[command(bin_name = "cargo pictures")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     picture: Picture,
 }
 
 #[derive(Subcommand)]
-enum Picture {
+pub(crate) enum Picture {
     /// The replica counts of three operators after autoscaling is turned on. Three minutes on a real control plane.
     Replicas,
     /// The owners of a Deployment's fields during a handover. A second on the in-process API server.
@@ -25,9 +24,8 @@ enum Picture {
     Demo,
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    match Cli::parse().picture {
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<()> {
+    match cli.picture {
         Picture::Replicas => {
             let recording = replicas::record(|line| eprintln!("{line}")).await?;
             keep("replicas", &recording, &replicas::svg(&recording))?;

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use baton_apiserver::ApiServer;
 use baton_testbed::ControlPlane;
-use clap::Parser;
+use clap::Args;
 use futures::future::try_join_all;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
 use kube::{
@@ -21,9 +21,8 @@ use kube::{
 use serde_json::{Value, json};
 
 /// Measure the in-process API server and a real one: requests a second, time to start, memory.
-#[derive(Parser)]
-#[command(bin_name = "cargo apiserver-bench")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// How many seconds each server gets requests of each type.
     #[arg(long, default_value = "5")]
     seconds: u64,
@@ -38,9 +37,7 @@ struct Cli {
 /// The managers that apply each of the objects whose memory is measured.
 const MANAGERS: [&str; 3] = ["baton", "kubectl", "argocd"];
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<()> {
     let lasts = Duration::from_secs(cli.seconds);
     // First, before the servers of this process have read what they share.
     let our_start = start_of_ours().await?;

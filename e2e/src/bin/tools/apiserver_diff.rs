@@ -4,13 +4,12 @@
 
 use std::process::ExitCode;
 
-use baton_e2e::apiserver_diff::{Effort, Pair, cases, reads, run};
-use clap::Parser;
+use baton_e2e::apiserver_diff::{self, Effort, Pair, cases, reads};
+use clap::Args;
 
 /// Send the same requests to the in-process API server and to a real one, and compare the responses.
-#[derive(Parser)]
-#[command(bin_name = "cargo apiserver-diff")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// About how many requests to send.
     #[arg(long, default_value = "2000")]
     writes: usize,
@@ -28,9 +27,7 @@ struct Cli {
     cases: Option<String>,
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<ExitCode> {
-    let cli = Cli::parse();
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     eprintln!("seed {seed}; starting a control plane");
     let mut pair = Pair::start().await?;
@@ -39,7 +36,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let findings = match &cli.cases {
         Some(word) => cases::run(&mut pair, word, note).await?,
         None if cli.reads => reads(&mut pair).await?,
-        None => run(&mut pair, effort, note).await?,
+        None => apiserver_diff::run(&mut pair, effort, note).await?,
     };
     print!("{findings}");
     Ok(if findings.unexplained().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -6,15 +6,14 @@ use baton_e2e::{
     handover_model::Fault,
     simulation::{Effort, series},
 };
-use clap::Parser;
+use clap::Args;
 
 /// Simulate whole clusters: the real operator on an in-process API server, with users, autoscalers, crashes, and lost and late
 /// responses.
 ///
 /// The seed determines everything in a run, so the same seed replays it. A run that breaks a promise is shrunk.
-#[derive(Parser)]
-#[command(bin_name = "cargo simulate")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// The seed of the first run. Each further run has the next number.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -32,24 +31,15 @@ struct Cli {
     no_shrink: bool,
 }
 
-fn main() -> ExitCode {
-    let Cli { seed, runs, minutes, fault, no_shrink } = Cli::parse();
+pub(crate) fn run(Cli { seed, runs, minutes, fault, no_shrink }: Cli) -> anyhow::Result<ExitCode> {
     let runs = runs.unwrap_or(if minutes.is_some() { u64::MAX } else { 100 });
     let time = minutes.map(Duration::from_mins);
     let failures = if fault.is_some() { 1 } else { usize::MAX };
     let effort = Effort { seed, runs, time, fault, failures, shrinks: !no_shrink };
-    match series(effort, |line| println!("{line}")) {
-        Ok(series) => {
-            print!("{}", series.table());
-            for failure in &series.failures {
-                let what = failure.outcome.violation.as_ref().map(|violation| violation.what.as_str());
-                println!("seed {} breaks: {}", failure.plan.seed, what.unwrap_or_default());
-            }
-            if series.failures.is_empty() == fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("{}", error.report());
-            ExitCode::FAILURE
-        }
+    let series = series(effort, |line| println!("{line}"))?;
+    print!("{}", series.table());
+    for failure in &series.failures {
+        println!("seed {} breaks: {}", failure.plan.seed, failure.what());
     }
+    Ok(if series.failures.is_empty() == fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

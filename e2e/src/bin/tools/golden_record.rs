@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 /// A Workload has settled after so long without a change.
 const QUIET: Duration = Duration::from_secs(3);
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+pub(crate) async fn run() -> anyhow::Result<()> {
     let cluster = Cluster::from(ControlPlane::options().start().await?);
     let env = Environment::new(&cluster, "golden").await?;
     let _operator = env.start_operator(OperatorOptions::default()).await?;

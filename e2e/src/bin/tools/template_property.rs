@@ -5,15 +5,13 @@
 
 use std::{num::NonZeroUsize, process::ExitCode};
 
-use baton_e2e::template_property::{Effort, Findings, Local, run, run_in_process};
-use baton_testbed::{ControlPlane, Error};
-use clap::Parser;
-use tokio::runtime::Builder;
+use baton_e2e::template_property::{self, Effort, Local, run_in_process};
+use baton_testbed::ControlPlane;
+use clap::Args;
 
 /// Edit pod templates at random, and check that every child has what its Workload sets.
-#[derive(Parser)]
-#[command(bin_name = "cargo template-property")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// How many templates to try, of all Workloads together.
     #[arg(long, default_value = "1000")]
     cases: NonZeroUsize,
@@ -34,25 +32,21 @@ struct Cli {
     refusals: bool,
 }
 
-fn main() -> anyhow::Result<ExitCode> {
-    let cli = Cli::parse();
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let effort = Effort { cases: cli.cases.get(), workloads: cli.workloads.get(), seed, shrink: cli.shrink };
     eprintln!("seed {seed}");
+    let note = |line: &str| eprintln!("{line}");
     let findings = if cli.real {
-        Builder::new_multi_thread().enable_all().build()?.block_on(on_real(effort))?
+        eprintln!("starting a control plane");
+        let mut local = Local::start(&ControlPlane::start().await?.into()).await?;
+        template_property::run(&mut local, effort, note).await?
     } else {
-        run_in_process(effort, |line| eprintln!("{line}"))?
+        run_in_process(effort, note)?
     };
     if cli.refusals {
         findings.refusals.iter().for_each(|(message, count)| println!("{count:5} {message}"));
     }
     print!("\n{findings}");
     Ok(if findings.sorts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-async fn on_real(effort: Effort) -> Result<Findings, Error> {
-    eprintln!("starting a control plane");
-    let mut local = Local::start(&ControlPlane::start().await?.into()).await?;
-    run(&mut local, effort, |line| eprintln!("{line}")).await
 }

@@ -8,15 +8,15 @@ use baton_e2e::scale_bench::{
     figures::{self, Kind},
     operator::Subject,
     plot, report,
-    run::{Effort, run},
+    run::{self, Effort},
 };
 use baton_testbed::Error;
-use clap::{Parser, Subcommand};
+use clap::{Args, Subcommand};
 
 /// Measure what an operator costs as the number of Workloads grows: CPU, memory, requests, and how long a change takes.
-#[derive(Parser)]
-#[command(bin_name = "cargo scale-bench", args_conflicts_with_subcommands = true)]
-struct Cli {
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Show>,
     /// How many Workloads to create. Several numbers with commas are measured one after the other.
@@ -50,7 +50,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Show {
+pub(crate) enum Show {
     /// Show figures from files.
     Show {
         /// Files that `--json` has written.
@@ -62,9 +62,7 @@ enum Show {
     },
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<()> {
     if let Some(Show::Show { files, svg }) = cli.command {
         let mut runs = Vec::new();
         for file in files {
@@ -92,7 +90,7 @@ async fn main() -> anyhow::Result<()> {
             idle: seconds(cli.idle),
             quiet: seconds(cli.quiet),
         };
-        let one = run(cli.server, &subject, effort, |line| eprintln!("{line}")).await?;
+        let one = run::run(cli.server, &subject, effort, |line| eprintln!("{line}")).await?;
         println!("{}", report::table(&one));
         if let Some(path) = &cli.json {
             // At once: the next may take hours.

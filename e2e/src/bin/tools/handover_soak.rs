@@ -8,14 +8,13 @@ use std::{
     process::ExitCode,
 };
 
-use baton_e2e::soak::{Effort, run};
+use baton_e2e::soak::{self, Effort};
 use baton_testbed::{Cluster, ControlPlane, MetricsApi};
-use clap::Parser;
+use clap::Args;
 
 /// Turn autoscaling on and off at random, and check that no replica is ever dropped.
-#[derive(Parser)]
-#[command(bin_name = "cargo handover-soak")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// How many times to change a Workload, all of them together.
     #[arg(long, default_value = "300")]
     switches: NonZeroU32,
@@ -27,15 +26,13 @@ struct Cli {
     seed: Option<u64>,
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<ExitCode> {
-    let cli = Cli::parse();
+pub(crate) async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let effort = Effort { switches: cli.switches.get(), workloads: cli.workloads.get(), seed };
     eprintln!("seed {seed}; starting a control plane");
     let cluster = Cluster::from(ControlPlane::options().start().await?);
     let metrics = MetricsApi::start(cluster.real()).await?;
-    let outcome = run(&cluster, &metrics, effort, |line| eprintln!("{line}")).await?;
+    let outcome = soak::run(&cluster, &metrics, effort, |line| eprintln!("{line}")).await?;
     print!("{}\n{}", outcome.story, outcome.table(effort));
     Ok(match outcome.violation {
         None => ExitCode::SUCCESS,

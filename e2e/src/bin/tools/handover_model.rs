@@ -6,15 +6,14 @@ use std::process::ExitCode;
 use baton_e2e::handover_model::{
     Allowance, Exploration, Extent, Fault, Occurrence, Occurrences, Progress, configurations, explore,
 };
-use clap::Parser;
+use clap::Args;
 
 /// Check the handover of spec.replicas in every order of what the operator, autoscalers, users and crashes do.
 ///
 /// The operator is the real code; the API server is the merge core. Each configuration starts with a settled Workload. Every
 /// disturbance may happen at any moment, a few times each. All orders are explored.
-#[derive(Parser)]
-#[command(bin_name = "cargo handover-model")]
-struct Cli {
+#[derive(Args)]
+pub(crate) struct Cli {
     /// Explore only the configurations with this in their name.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -29,8 +28,7 @@ struct Cli {
     fault: Option<Fault>,
 }
 
-fn main() -> ExitCode {
-    let cli = Cli::parse();
+pub(crate) fn run(cli: &Cli) -> ExitCode {
     let extent = if cli.quick || cli.fault.is_some() { Extent::Quick } else { Extent::Thorough };
     let is_wanted =
         |name: &str| cli.only.is_empty() || cli.only.iter().any(|part| name.contains(part.as_str()));
