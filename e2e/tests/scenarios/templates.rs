@@ -1,5 +1,5 @@
-//! A child is as its Workload says, whatever its history. `cargo template-property` shows it with more templates, each night with
-//! 10,000 others.
+//! A child is as its Workload says, whatever its history. `cargo template-property` shows it with more templates: with others for each
+//! commit, and each night with 10,000 others.
 
 use baton_e2e::{
     scenarios,
@@ -14,7 +14,7 @@ scenarios! {
 async fn children_of_edited_templates_are_the_same_as_objects_applied_by_hand(cluster: Cluster) {
     let effort = |cases, workloads| Effort { cases, workloads, seed: 1, shrink: false };
     let findings = match cluster {
-        Cluster::InProcess(_) => run_in_process(effort(2_000, 25), |line| println!("{line}")),
+        Cluster::InProcess(_) => run_in_process(effort(1_000, 25), |line| println!("{line}")),
         Cluster::Real(_) => run(&mut Local::start(&cluster).await.unwrap(), effort(50, 10), |_| {}).await,
     };
     let findings = findings.unwrap();

@@ -14,7 +14,7 @@ use tokio::{sync::Semaphore, time::Instant};
 
 use super::{attempt::Attempt, cases::HandoverCase};
 
-/// The environment variable that asks for both sides of each write on the real server, too.
+/// The environment variable that requires both sides of each write.
 const EVERY_SIDE: &str = "BATON_E2E_BOTH_SIDES";
 /// An operator that has written nothing for this long has nothing to write.
 const QUIET: Duration = Duration::from_millis(300);
@@ -25,9 +25,8 @@ static TURNS: Semaphore = Semaphore::const_new(8);
 /// How many points of all cases together were hit.
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Crashes the operator at each write of the case, on both sides of it, every time in a namespace of its own.
-/// On the real server, where a run takes seconds, it crashes before the first write only, unless [`EVERY_SIDE`] is set: before any
-/// other write, the state is that after the previous one.
+/// Crashes the operator before the first write of the case and after each, every time in a namespace of its own. Before any other
+/// write, the state is that after the previous one: it crashes there, too, if [`EVERY_SIDE`] is set.
 ///
 /// A run may have a write more or less than the one that counted them, since a status that changes twice at once is written
 /// once. A point beyond the last write of its own run is therefore not hit, and that is no failure as long as enough are.
@@ -35,7 +34,7 @@ pub async fn crash_at_every_write(cluster: &Cluster, case: &HandoverCase) {
     let begun = Instant::now();
     let counted = play_in_turn(cluster, case, NEVER).await;
     assert_eq!(counted.cut, None, "{}: still writes after {} writes", case.name, counted.writes);
-    let has_both = matches!(cluster, Cluster::InProcess(_)) || env::var_os(EVERY_SIDE).is_some();
+    let has_both = env::var_os(EVERY_SIDE).is_some();
     let points = (1..=counted.writes)
         .flat_map(|write| [Side::Before, Side::After].map(|side| CrashPoint { write, side }))
         .filter(|point| has_both || point.write == 1 || point.side == Side::After);
@@ -61,7 +60,7 @@ pub async fn crash_at_every_write(cluster: &Cluster, case: &HandoverCase) {
 /// The result of one run.
 struct Run {
     side: Side,
-    /// What was cut, or nothing if the run has fewer writes than its crash point.
+    /// The request that was cut; absent if the run has fewer writes than its crash point.
     cut: Option<CutRequest>,
     /// How many writes the operator made, up to the crash if there was one.
     writes: usize,
@@ -110,7 +109,7 @@ async fn play(case: &HandoverCase, point: CrashPoint, attempt: &Attempt) -> Run 
         if !has_ended {
             steps.await;
         }
-        // What was reached before the crash must still hold.
+        // The end must hold, also if it was reached before the crash.
         attempt.reach(case.end()).await;
     }
     attempt.judge(&watch, case).await;
