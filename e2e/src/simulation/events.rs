@@ -81,7 +81,7 @@ impl Made {
         Self::request(format!("a user deletes the {child} {workload}"), request)
     }
 
-    /// What becomes of a write of an operator.
+    /// The delivery of a write of an operator.
     pub(super) fn delivery(trigger: Trigger, delivery: Delivery) -> Self {
         Self::disturbance(format!("{trigger}: {delivery:?}"), move |cluster| {
             cluster.deliveries.push((trigger, delivery));
@@ -111,240 +111,143 @@ pub(super) const CHILD_DELETED: &str = "delete a child";
 pub(super) const DELIVERY: &str = "delivery of a write";
 pub(super) const NOTHING: &str = "nothing";
 
+/// A kind that changes nothing of what Baton applies.
+const fn event(name: &'static str, weights: [u32; 3], make: fn(&mut Chooser) -> Made) -> EventKind {
+    EventKind { name, weights, contends: false, make }
+}
+
+const fn contending(name: &'static str, weights: [u32; 3], make: fn(&mut Chooser) -> Made) -> EventKind {
+    EventKind { name, weights, contends: true, make }
+}
+
 /// All kinds.
 pub static EVENTS: [EventKind; 23] = [
-    EventKind {
-        name: APPLY,
-        weights: [30, 2, 12],
-        contends: false,
-        make: |choose| {
-            let workload = choose.workload();
-            Made::applied(workload, choose.next_spec(workload))
-        },
-    },
-    EventKind {
-        name: DELETE,
-        weights: [3, 0, 0],
-        contends: false,
-        make: |choose| {
-            let workload = choose.workload();
-            choose.forget(workload);
-            Made::deleted(workload)
-        },
-    },
-    EventKind {
-        name: "scale a Deployment",
-        weights: [4, 0, 0],
-        contends: true,
-        make: |choose| {
-            let (workload, count) = (choose.workload(), choose.count());
-            let text = format!("kubectl scale deployment {workload} to {count}");
-            Made::request(text, requests::scaled(workload, "deployments", "kubectl", count))
-        },
-    },
-    EventKind {
-        name: "scale a Workload",
-        weights: [1, 0, 0],
-        contends: true,
-        make: |choose| {
-            let (workload, count) = (choose.workload(), choose.count());
-            let text = format!("kubectl scale workload {workload} to {count}");
-            Made::request(text, requests::scaled(workload, "workloads", "kubectl", count))
-        },
-    },
-    EventKind {
-        name: SCALED_BY_OTHERS,
-        weights: [4, 1, 0],
-        contends: true,
-        make: |choose| Made::scaled_by_others(choose.workload(), choose.count()),
-    },
-    EventKind {
-        name: "another HorizontalPodAutoscaler",
-        weights: [4, 0, 3],
-        contends: false,
-        make: |choose| {
-            let workload = choose.workload();
-            if choose.chance(60) {
-                let limits = choose.limits();
-                let text = format!("another HorizontalPodAutoscaler for {workload}, from {limits}");
-                Made::request(text, requests::autoscaler(workload, limits))
-            } else {
-                let text = format!("another HorizontalPodAutoscaler for {workload} is deleted");
-                Made::request(text, requests::deleted(&requests::their_autoscaler(workload)))
-            }
-        },
-    },
-    EventKind {
-        name: LOAD,
-        weights: [7, 1, 9],
-        contends: false,
-        make: |choose| Made::load(choose.workload(), choose.load()),
-    },
-    EventKind {
-        name: "rogue",
-        weights: [3, 0, 0],
-        contends: true,
-        make: |choose| {
-            let workload = choose.workload();
-            if choose.chance(60) {
-                let count = choose.count();
-                let text = format!("a rogue force-applies {count} to {workload}");
-                Made::request(text, requests::rogue(workload, Some(count)))
-            } else {
-                Made::request(format!("the rogue releases {workload}"), requests::rogue(workload, None))
-            }
-        },
-    },
-    EventKind {
-        name: TAKEN_AND_RELEASED,
-        weights: [1, 1, 0],
-        contends: true,
-        make: |choose| Made::taken_and_released(choose.workload(), choose.count()),
-    },
-    EventKind {
-        name: "edit a child",
-        weights: [4, 0, 0],
-        contends: true,
-        make: |choose| {
-            let (workload, child) = (choose.workload(), choose.child());
-            if choose.chance(50) {
-                let text = format!("a user force-applies to the {child} {workload}");
-                Made::request(text, requests::force_applied(workload, child))
-            } else {
-                let text = format!("a user edits the {child} {workload}");
-                Made::request(text, requests::edited(workload, child))
-            }
-        },
-    },
-    EventKind {
-        name: CHILD_DELETED,
-        weights: [4, 1, 0],
-        contends: true,
-        make: |choose| {
-            let child = if choose.chance(60) { ChildKind::Deployment } else { choose.child() };
-            Made::child_deleted(choose.workload(), child)
-        },
-    },
-    EventKind {
-        name: "foreign Deployment",
-        weights: [2, 1, 0],
-        contends: false,
-        make: |choose| {
-            let (workload, count) = (choose.workload(), choose.count());
-            let text = format!("a user creates a Deployment {workload} with {count}");
-            Made::request(text, requests::foreign_deployment(workload, count))
-        },
-    },
-    EventKind {
-        name: "contention",
-        weights: [1, 0, 0],
-        contends: true,
-        make: |choose| {
-            let (workload, every) = (choose.workload(), choose.milliseconds(100, 5000));
-            let times = choose.random.u8(2..=8);
-            let text = format!("contention about {workload}, {times} times, every {every:?}");
-            Made::disturbance(text, move |cluster| {
-                cluster.contentions.push(Contention::new(workload, every, times));
-            })
-        },
-    },
-    EventKind {
-        name: "crash",
-        weights: [4, 0, 0],
-        contends: false,
-        make: |choose| {
-            let operator = choose.operator();
-            Made::disturbance(format!("{operator} crashes"), move |cluster| {
-                let keeps_requests = cluster.random.bool();
-                cluster.kill(operator, keeps_requests);
-            })
-        },
-    },
-    EventKind {
-        name: "stop",
-        weights: [2, 0, 0],
-        contends: false,
-        make: |choose| {
-            let operator = choose.operator();
-            Made::disturbance(format!("{operator} is asked to stop"), move |cluster| {
-                cluster.running(operator).into_iter().for_each(|it| it.control.stop());
-            })
-        },
-    },
-    EventKind {
-        name: "reconcile all",
-        weights: [1, 0, 0],
-        contends: false,
-        make: |choose| {
-            let operator = choose.operator();
-            Made::disturbance(format!("{operator} reconciles all"), move |cluster| {
-                cluster.running(operator).into_iter().for_each(|it| it.control.reconcile_all());
-            })
-        },
-    },
-    EventKind {
-        name: "clock skew",
-        weights: [1, 0, 0],
-        contends: false,
-        make: |choose| {
-            let (operator, seconds) = (choose.operator(), choose.choose(&[-40, -3, 3, 40, 4000]));
-            let text = format!("{operator}: from its next start on, the clock is off by {seconds} s");
-            Made::disturbance(text, move |cluster| {
-                let skew = SignedDuration::from_secs(seconds);
-                cluster.host(operator).into_iter().for_each(|host| host.skew = skew);
-            })
-        },
-    },
-    EventKind {
-        name: DELIVERY,
-        weights: [11, 3, 0],
-        contends: false,
-        make: |choose| Made::delivery(choose.trigger(), choose.delivery()),
-    },
-    EventKind {
-        name: "refused requests",
-        weights: [3, 0, 0],
-        contends: false,
-        make: |choose| {
-            let (times, code) = (choose.random.u8(1..=6), choose.choose(&[429, 500, 503, 504]));
-            Made::disturbance(format!("{times} requests get a {code}"), move |cluster| {
-                cluster.refuses = (times, code);
-            })
-        },
-    },
-    EventKind {
-        name: "late watches",
-        weights: [5, 0, 0],
-        contends: false,
-        make: |choose| {
-            let (resource, time) = (choose.choose(&WATCHED), choose.milliseconds(20, 20_000));
-            Made::disturbance(format!("watches of {resource} are late by {time:?}"), move |cluster| {
-                cluster.delay_watches(resource, time);
-            })
-        },
-    },
-    EventKind {
-        name: "partition",
-        weights: [2, 0, 0],
-        contends: false,
-        make: |choose| {
-            let (operator, time) = (choose.operator(), choose.milliseconds(50, 40_000));
-            Made::disturbance(format!("{operator} is cut off for {time:?}"), move |cluster| {
-                cluster.cut_off(operator, time);
-            })
-        },
-    },
-    EventKind {
-        name: "restart of the server",
-        weights: [2, 0, 0],
-        contends: false,
-        make: |choose| {
-            let keeps_history = choose.chance(70);
-            let history = if keeps_history { "" } else { " without its history" };
-            Made::disturbance(format!("the server restarts{history}"), move |cluster| {
-                cluster.restarts = Some(keeps_history);
-            })
-        },
-    },
-    EventKind { name: NOTHING, weights: [1, 0, 0], contends: false, make: |_| Made::nothing() },
+    event(APPLY, [30, 2, 12], |choose| {
+        let workload = choose.workload();
+        Made::applied(workload, choose.next_spec(workload))
+    }),
+    event(DELETE, [3, 0, 0], |choose| {
+        let workload = choose.workload();
+        choose.forget(workload);
+        Made::deleted(workload)
+    }),
+    contending("scale a Deployment", [4, 0, 0], |choose| {
+        let (workload, count) = (choose.workload(), choose.count());
+        let text = format!("kubectl scale deployment {workload} to {count}");
+        Made::request(text, requests::scaled(workload, "deployments", "kubectl", count))
+    }),
+    contending("scale a Workload", [1, 0, 0], |choose| {
+        let (workload, count) = (choose.workload(), choose.count());
+        let text = format!("kubectl scale workload {workload} to {count}");
+        Made::request(text, requests::scaled(workload, "workloads", "kubectl", count))
+    }),
+    contending(SCALED_BY_OTHERS, [4, 1, 0], |choose| {
+        Made::scaled_by_others(choose.workload(), choose.count())
+    }),
+    event("another HorizontalPodAutoscaler", [4, 0, 3], |choose| {
+        let workload = choose.workload();
+        if choose.chance(60) {
+            let limits = choose.limits();
+            let text = format!("another HorizontalPodAutoscaler for {workload}, from {limits}");
+            Made::request(text, requests::autoscaler(workload, limits))
+        } else {
+            let text = format!("another HorizontalPodAutoscaler for {workload} is deleted");
+            Made::request(text, requests::deleted(&requests::their_autoscaler(workload)))
+        }
+    }),
+    event(LOAD, [7, 1, 9], |choose| Made::load(choose.workload(), choose.load())),
+    contending("rogue", [3, 0, 0], |choose| {
+        let workload = choose.workload();
+        if choose.chance(60) {
+            let count = choose.count();
+            let text = format!("a rogue force-applies {count} to {workload}");
+            Made::request(text, requests::rogue(workload, Some(count)))
+        } else {
+            Made::request(format!("the rogue releases {workload}"), requests::rogue(workload, None))
+        }
+    }),
+    contending(TAKEN_AND_RELEASED, [1, 1, 0], |choose| {
+        Made::taken_and_released(choose.workload(), choose.count())
+    }),
+    contending("edit a child", [4, 0, 0], |choose| {
+        let (workload, child) = (choose.workload(), choose.child());
+        if choose.chance(50) {
+            let text = format!("a user force-applies to the {child} {workload}");
+            Made::request(text, requests::force_applied(workload, child))
+        } else {
+            let text = format!("a user edits the {child} {workload}");
+            Made::request(text, requests::edited(workload, child))
+        }
+    }),
+    contending(CHILD_DELETED, [4, 1, 0], |choose| {
+        let child = if choose.chance(60) { ChildKind::Deployment } else { choose.child() };
+        Made::child_deleted(choose.workload(), child)
+    }),
+    event("foreign Deployment", [2, 1, 0], |choose| {
+        let (workload, count) = (choose.workload(), choose.count());
+        let text = format!("a user creates a Deployment {workload} with {count}");
+        Made::request(text, requests::foreign_deployment(workload, count))
+    }),
+    contending("contention", [1, 0, 0], |choose| {
+        let (workload, every) = (choose.workload(), choose.milliseconds(100, 5000));
+        let times = choose.random.u8(2..=8);
+        let text = format!("contention about {workload}, {times} times, every {every:?}");
+        Made::disturbance(text, move |cluster| {
+            cluster.contentions.push(Contention::new(workload, every, times));
+        })
+    }),
+    event("crash", [4, 0, 0], |choose| {
+        let operator = choose.operator();
+        Made::disturbance(format!("{operator} crashes"), move |cluster| {
+            let keeps_requests = cluster.random.bool();
+            cluster.kill(operator, keeps_requests);
+        })
+    }),
+    event("stop", [2, 0, 0], |choose| {
+        let operator = choose.operator();
+        Made::disturbance(format!("{operator} is asked to stop"), move |cluster| {
+            cluster.running(operator).into_iter().for_each(|it| it.control.stop());
+        })
+    }),
+    event("reconcile all", [1, 0, 0], |choose| {
+        let operator = choose.operator();
+        Made::disturbance(format!("{operator} reconciles all"), move |cluster| {
+            cluster.running(operator).into_iter().for_each(|it| it.control.reconcile_all());
+        })
+    }),
+    event("clock skew", [1, 0, 0], |choose| {
+        let (operator, seconds) = (choose.operator(), choose.choose(&[-40, -3, 3, 40, 4000]));
+        let text = format!("{operator}: from its next start on, the clock is off by {seconds} s");
+        Made::disturbance(text, move |cluster| {
+            let skew = SignedDuration::from_secs(seconds);
+            cluster.host(operator).into_iter().for_each(|host| host.skew = skew);
+        })
+    }),
+    event(DELIVERY, [11, 3, 0], |choose| Made::delivery(choose.trigger(), choose.delivery())),
+    event("refused requests", [3, 0, 0], |choose| {
+        let (times, code) = (choose.random.u8(1..=6), choose.choose(&[429, 500, 503, 504]));
+        Made::disturbance(format!("{times} requests get a {code}"), move |cluster| {
+            cluster.refuses = (times, code);
+        })
+    }),
+    event("late watches", [5, 0, 0], |choose| {
+        let (resource, time) = (choose.choose(&WATCHED), choose.milliseconds(20, 20_000));
+        Made::disturbance(format!("watches of {resource} are late by {time:?}"), move |cluster| {
+            cluster.delay_watches(resource, time);
+        })
+    }),
+    event("partition", [2, 0, 0], |choose| {
+        let (operator, time) = (choose.operator(), choose.milliseconds(50, 40_000));
+        Made::disturbance(format!("{operator} is cut off for {time:?}"), move |cluster| {
+            cluster.cut_off(operator, time);
+        })
+    }),
+    event("restart of the server", [2, 0, 0], |choose| {
+        let keeps_history = choose.chance(70);
+        let history = if keeps_history { "" } else { " without its history" };
+        Made::disturbance(format!("the server restarts{history}"), move |cluster| {
+            cluster.restarts = Some(keeps_history);
+        })
+    }),
+    event(NOTHING, [1, 0, 0], |_| Made::nothing()),
 ];
