@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{Workload, labels};
-use baton_e2e::{Environment, Operator, OperatorOptions, scenarios, workload};
+use baton_e2e::{Environment, Operator, OperatorOptions, autoscaler, scenarios, workload};
 use baton_testbed::{Cluster, Mark, eventually};
 use kube::{
     Api, Client, CustomResourceExt as _,
     api::{Patch, PatchParams},
     core::{ApiResource, DynamicObject},
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::threats::{as_author, entitle, install_policy, rights, verb_on, workloads};
@@ -22,200 +23,81 @@ scenarios! {
     the_policy_on_authors_asks_for_each_verb_that_baton_uses,
 }
 
-/// What happens before the change.
-enum Before {
-    /// The Workload gets this spec beside its template.
-    Spec(Value),
-    /// Another manager creates this object, with the Workload's name.
-    Theirs(Value),
-}
-
-/// A change of a Workload.
+/// A change of a Workload, as data.
+#[derive(Deserialize)]
 struct Case {
-    name: &'static str,
-    before: Vec<Before>,
+    name: String,
+    /// What happens before the change: the Workload gets a spec beside its template, or with a `kind`, another manager creates an object
+    /// with the Workload's name.
+    before: Vec<Value>,
     /// A merge patch.
     change: Value,
     /// Verbs that Baton uses then, beside others.
-    uses: &'static [&'static str],
+    uses: Vec<String>,
 }
 
-/// A case whose change is one of the spec.
-fn spec(name: &'static str, before: Vec<Before>, change: &Value, uses: &'static [&'static str]) -> Case {
-    Case { name, before, change: json!({"spec": change}), uses }
-}
-
-/// A spec with all children.
-fn everything() -> Value {
-    json!({
-        "replicas": 2,
-        "service": {"ports": [{"port": 80}]},
-        "autoscaling": {"maxReplicas": 3},
-        "disruptionBudget": {"maxUnavailable": 1},
-    })
-}
-
-fn with(mut spec: Value, field: &str, value: Value) -> Before {
-    spec[field] = value;
-    Before::Spec(spec)
-}
-
-/// A Service that selects the pods of the Workload `name`.
-fn their_service(name: &str) -> Before {
-    Before::Theirs(json!({
-        "apiVersion": "v1", "kind": "Service", "metadata": {"annotations": {"team.example/owner": "shop"}},
-        "spec": {"selector": {labels::WORKLOAD: name}, "ports": [{"port": 80}]},
-    }))
-}
-
-/// An autoscaler of the Deployment `name`.
-fn their_autoscaler(name: &str) -> Before {
-    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
-    Before::Theirs(json!({
-        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
-        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9},
-    }))
-}
-
-/// Changes of one part of a spec.
-fn of_a_part() -> Vec<Case> {
-    let everything = || vec![Before::Spec(everything())];
-    let nothing = || vec![Before::Spec(json!({}))];
+/// The cases, for Workloads whose names end with `twin`.
+fn cases(twin: &str) -> Vec<Case> {
+    let everything = |field: &str, value: Value| {
+        let mut spec = json!({
+            "replicas": 2,
+            "service": {"ports": [{"port": 80}]},
+            "autoscaling": {"maxReplicas": 3},
+            "disruptionBudget": {"maxUnavailable": 1},
+        });
+        spec[field] = value;
+        spec
+    };
+    let all = everything("replicas", json!(2));
     let container = json!({"name": "app", "image": "app:2"});
-    vec![
-        spec(
-            "template",
-            nothing(),
-            &json!({"template": {"spec": {"containers": [container]}}}),
-            &["update deployments"],
-        ),
-        spec("replicas", nothing(), &json!({"replicas": 2}), &["update deployments"]),
-        spec("rollout", nothing(), &json!({"rollout": {"minReadySeconds": 1}}), &["update deployments"]),
-        spec(
-            "deployment",
-            nothing(),
-            &json!({"deployment": {"labels": {"a": "b"}}}),
-            &["update deployments"],
-        ),
-        spec(
-            "service-added",
-            nothing(),
-            &json!({"service": {"ports": [{"port": 80}]}}),
-            &["create services"],
-        ),
-        spec(
-            "service-changed",
-            everything(),
-            &json!({"service": {"ports": [{"port": 81}]}}),
-            &["update services"],
-        ),
-        spec("service-removed", everything(), &json!({"service": null}), &["delete services"]),
-        spec(
-            "budget-added",
-            nothing(),
-            &json!({"disruptionBudget": {"maxUnavailable": 1}}),
-            &["create poddisruptionbudgets"],
-        ),
-        spec(
-            "budget-changed",
-            everything(),
-            &json!({"disruptionBudget": {"maxUnavailable": 2}}),
-            &["update poddisruptionbudgets"],
-        ),
-        spec(
-            "budget-removed",
-            everything(),
-            &json!({"disruptionBudget": null}),
-            &["delete poddisruptionbudgets"],
-        ),
-        spec(
-            "autoscaling-added",
-            vec![Before::Spec(json!({"replicas": 2}))],
-            &json!({"autoscaling": {"maxReplicas": 3}}),
-            &["create horizontalpodautoscalers", "update deployments"],
-        ),
-        spec(
-            "autoscaling-changed",
-            everything(),
-            &json!({"autoscaling": {"maxReplicas": 4}}),
-            &["update horizontalpodautoscalers"],
-        ),
-        spec(
-            "autoscaling-removed",
-            everything(),
-            &json!({"autoscaling": null}),
-            &["delete horizontalpodautoscalers"],
-        ),
-    ]
-}
-
-/// Changes that are about several children. `twin` ends the Workload's name.
-fn of_several(twin: &str) -> Vec<Case> {
-    let everything = || vec![Before::Spec(everything())];
-    let of = |case: &str| format!("{case}-{twin}");
-    let mut paused = self::everything();
-    paused["mode"] = json!("Paused");
+    let mut paused = everything("mode", json!("Paused"));
     paused["service"] = json!({"ports": [{"port": 81}]});
-    vec![
-        spec(
-            "external",
-            everything(),
-            &json!({"autoscaling": {"external": {}, "maxReplicas": null}}),
-            &["delete horizontalpodautoscalers"],
-        ),
-        spec(
-            "suspended",
-            everything(),
-            &json!({"suspend": true}),
-            &["delete horizontalpodautoscalers", "update deployments"],
-        ),
-        spec(
-            "resumed",
-            vec![with(self::everything(), "suspend", json!(true))],
-            &json!({"suspend": false}),
-            &["create horizontalpodautoscalers", "update deployments"],
-        ),
-        spec(
-            "resumed-adopting",
-            vec![
-                Before::Spec(
-                    json!({"adoption": "Adopt", "suspend": true, "autoscaling": {"maxReplicas": 3}}),
-                ),
-                their_autoscaler(&of("resumed-adopting")),
-            ],
-            &json!({"suspend": false}),
-            &["update horizontalpodautoscalers"],
-        ),
-        spec(
-            "adoption",
-            vec![their_service(&of("adoption")), Before::Spec(self::everything())],
-            &json!({"adoption": "Adopt"}),
-            &["update services"],
-        ),
-        spec(
-            "retired",
-            vec![their_service(&of("retired")), with(self::everything(), "adoption", json!("Adopt"))],
-            &json!({"retiredManagers": ["legacy"]}),
-            &["update services"],
-        ),
-        spec(
-            "mode",
-            vec![Before::Spec(self::everything()), Before::Spec(paused)],
-            &json!({"mode": "Enforce"}),
-            &["update services"],
-        ),
-        Case {
-            name: "shard",
-            before: everything(),
-            change: json!({"metadata": {"labels": {labels::SHARD: "second"}}}),
-            uses: &[
-                "update deployments",
-                "update services",
-                "update horizontalpodautoscalers",
-                "update poddisruptionbudgets",
-            ],
-        },
-    ]
+    let autoscaled = json!({"adoption": "Adopt", "suspend": true, "autoscaling": {"maxReplicas": 3}});
+    let their_service = |case: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"annotations": {"team.example/owner": "shop"}},
+            "spec": {"selector": {labels::WORKLOAD: format!("{case}-{twin}")}, "ports": [{"port": 80}]},
+        })
+    };
+    let their_autoscaler =
+        |case: &str| autoscaler("", &format!("{case}-{twin}"), json!({"minReplicas": 1, "maxReplicas": 9}));
+    // The name, what happens before, the change of the spec, and what Baton then uses.
+    let of_the_spec = json!([
+        ["template", [{}], {"template": {"spec": {"containers": [container]}}}, ["update deployments"]],
+        ["replicas", [{}], {"replicas": 2}, ["update deployments"]],
+        ["rollout", [{}], {"rollout": {"minReadySeconds": 1}}, ["update deployments"]],
+        ["deployment", [{}], {"deployment": {"labels": {"a": "b"}}}, ["update deployments"]],
+        ["service-added", [{}], {"service": {"ports": [{"port": 80}]}}, ["create services"]],
+        ["service-changed", [all], {"service": {"ports": [{"port": 81}]}}, ["update services"]],
+        ["service-removed", [all], {"service": null}, ["delete services"]],
+        ["budget-added", [{}], {"disruptionBudget": {"maxUnavailable": 1}}, ["create poddisruptionbudgets"]],
+        ["budget-changed", [all], {"disruptionBudget": {"maxUnavailable": 2}}, ["update poddisruptionbudgets"]],
+        ["budget-removed", [all], {"disruptionBudget": null}, ["delete poddisruptionbudgets"]],
+        ["autoscaling-added", [{"replicas": 2}], {"autoscaling": {"maxReplicas": 3}},
+            ["create horizontalpodautoscalers", "update deployments"]],
+        ["autoscaling-changed", [all], {"autoscaling": {"maxReplicas": 4}}, ["update horizontalpodautoscalers"]],
+        ["autoscaling-removed", [all], {"autoscaling": null}, ["delete horizontalpodautoscalers"]],
+        ["external", [all], {"autoscaling": {"external": {}, "maxReplicas": null}}, ["delete horizontalpodautoscalers"]],
+        ["suspended", [all], {"suspend": true}, ["delete horizontalpodautoscalers", "update deployments"]],
+        ["resumed", [everything("suspend", json!(true))], {"suspend": false},
+            ["create horizontalpodautoscalers", "update deployments"]],
+        ["resumed-adopting", [autoscaled, their_autoscaler("resumed-adopting")], {"suspend": false},
+            ["update horizontalpodautoscalers"]],
+        ["adoption", [their_service("adoption"), all], {"adoption": "Adopt"}, ["update services"]],
+        ["retired", [their_service("retired"), everything("adoption", json!("Adopt"))], {"retiredManagers": ["legacy"]},
+            ["update services"]],
+        ["mode", [all, paused], {"mode": "Enforce"}, ["update services"]],
+    ]);
+    let mut cases: Vec<Case> = serde_json::from_value(of_the_spec).unwrap();
+    for case in &mut cases {
+        case.change = json!({"spec": case.change});
+    }
+    let shard = json!([
+        "shard", [all], {"metadata": {"labels": {labels::SHARD: "second"}}},
+        ["update deployments", "update services", "update horizontalpodautoscalers", "update poddisruptionbudgets"],
+    ]);
+    cases.push(serde_json::from_value(shard).unwrap());
+    cases
 }
 
 /// A Baton without a shard, one with, and an author.
@@ -229,11 +111,8 @@ impl TwoShards {
     async fn new(cluster: &Cluster) -> Self {
         let env = Environment::start(cluster, "author-policy").await;
         install_policy(&env).await;
-        let options = OperatorOptions {
-            name: Some(format!("baton-second-{}", env.ns())),
-            args: vec!["--shard=second".to_owned()],
-            ..OperatorOptions::default()
-        };
+        let name = Some(format!("baton-second-{}", env.ns()));
+        let options = OperatorOptions { name, ..OperatorOptions::with_flags("--shard=second") };
         let second = env.start_operator(options).await.unwrap();
         let author = as_author(&env).await;
         Self { env, second, author }
@@ -250,25 +129,21 @@ impl TwoShards {
         self.env.at_rest().await;
     }
 
-    async fn prepare(&self, name: &str, before: &[Before]) {
+    async fn prepare(&self, name: &str, before: &[Value]) {
         for one in before {
-            match one {
-                Before::Spec(spec) => {
-                    self.env.apply_as("user", &workload(name, spec)).await.unwrap();
-                    self.reconciled(name).await;
-                }
-                Before::Theirs(object) => {
-                    let mut object = object.clone();
-                    object["metadata"]["name"] = json!(name);
-                    let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == object["kind"]).unwrap();
-                    let params = PatchParams::apply("legacy");
-                    self.env.children(kind).patch(name, &params, &Patch::Apply(object)).await.unwrap();
-                }
-            }
+            let Some(kind) = ChildKind::ALL.into_iter().find(|kind| one["kind"] == kind.name()) else {
+                self.env.apply_as("user", &workload(name, one)).await.unwrap();
+                self.reconciled(name).await;
+                continue;
+            };
+            let mut theirs = one.clone();
+            theirs["metadata"]["name"] = json!(name);
+            let params = PatchParams::apply("legacy");
+            self.env.children(kind).patch(name, &params, &Patch::Apply(theirs)).await.unwrap();
         }
     }
 
-    /// What both operators have done to the children of this name since then.
+    /// The verbs that both operators have used on the children of this name since then.
     fn used(&self, name: &str, since: Mark) -> BTreeSet<(&'static str, ChildKind)> {
         let audit = self.env.cluster.audit().unwrap();
         let mut used = BTreeSet::new();
@@ -339,8 +214,7 @@ async fn the_policy_on_authors_asks_for_each_verb_that_baton_uses(cluster: Clust
     let shards = TwoShards::new(&cluster).await;
     let mut changed = BTreeSet::new();
     // One Workload is changed to see what Baton does, and its twin is what the author tries to change.
-    let cases = |twin| of_a_part().into_iter().chain(of_several(twin));
-    for (seen, tried) in cases("seen").zip(cases("tried")) {
+    for (seen, tried) in cases("seen").into_iter().zip(cases("tried")) {
         let [of_seen, of_tried] = ["seen", "tried"].map(|twin| format!("{}-{twin}", seen.name));
         shards.prepare(&of_seen, &seen.before).await;
         shards.prepare(&of_tried, &tried.before).await;
