@@ -32,7 +32,7 @@ pub struct Environment {
     pub client: Client,
     /// The namespace, for this scenario alone.
     pub namespace: Namespace,
-    /// Where this environment begins in the audit log, which all scenarios share; none where the log can't be read.
+    /// The start of this environment in the audit log, which all scenarios share; absent if the log can't be read.
     begin: Option<Mark>,
 }
 

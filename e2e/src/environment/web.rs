@@ -1,4 +1,4 @@
-//! What most scenarios do: an operator in a namespace, its Workload `web`, and ways to act and to wait that read like sentences.
+//! The steps of most scenarios: an operator in a namespace, its Workload `web`, and ways to act and to wait that read like sentences.
 //!
 //! All of it ends the scenario when it fails.
 #![expect(clippy::missing_panics_doc, clippy::unwrap_used, reason = "a failure ends the scenario")]
@@ -12,7 +12,7 @@ use baton_testbed::{AuditEntries, Cluster, Mark, eventually};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api,
-    api::{DeleteParams, ListParams, Patch, PatchParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     core::DynamicObject,
 };
 use serde_json::{Value, json};
@@ -32,8 +32,7 @@ impl Environment {
     /// As [`start`](Self::start), with an operator without predictions, which sends every apply in each pass: to see the
     /// effect of an apply that should change nothing.
     pub async fn start_sending(cluster: &Cluster, name: &str) -> Self {
-        let args = ["--predict", "false"].map(str::to_owned).to_vec();
-        Self::start_with(cluster, name, OperatorOptions { args, ..OperatorOptions::default() }).await
+        Self::start_with(cluster, name, OperatorOptions::with_flags("--predict false")).await
     }
 
     /// As [`start`](Self::start), with these options of the operator.
@@ -68,6 +67,17 @@ impl Environment {
     /// Applies the Workload `web` with one container and this on top of its spec, as a user.
     pub async fn apply(&self, spec: &Value) -> Workload {
         self.apply_as("user", &web(spec)).await.unwrap()
+    }
+
+    /// As [`apply`](Self::apply), and waits until this condition is true.
+    pub async fn apply_until(&self, condition: &str, spec: &Value) {
+        self.apply(spec).await;
+        self.condition(condition, "True").await;
+    }
+
+    /// Changes the Workload `web` by a merge patch.
+    pub async fn merge(&self, change: &Value) -> Workload {
+        self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(change)).await.unwrap()
     }
 
     /// Applies a Workload with a child of every kind.
@@ -153,6 +163,20 @@ impl Environment {
         self.children(ChildKind::Autoscaler).patch(name, &params, &Patch::Apply(autoscaler)).await.unwrap();
     }
 
+    /// Creates an object of one of the kinds that Baton writes, as a manager that doesn't apply.
+    pub async fn create_as(&self, manager: &str, object: &Value) -> DynamicObject {
+        let kind = ChildKind::ALL.into_iter().find(|kind| object["kind"] == kind.name()).unwrap();
+        let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+        let object = serde_json::from_value(object.clone()).unwrap();
+        self.children(kind).create(&params, &object).await.unwrap()
+    }
+
+    /// Waits until the Deployment has this replica count.
+    pub async fn has_replicas(&self, count: i64) -> DynamicObject {
+        let what = format!("a replica count of {count}");
+        self.child_where(&what, ChildKind::Deployment, |live| live.data["spec"]["replicas"] == count).await
+    }
+
     /// Deletes an autoscaler.
     pub async fn delete_autoscaler(&self, name: &str) {
         self.children(ChildKind::Autoscaler).delete(name, &DeleteParams::default()).await.unwrap();
@@ -225,7 +249,7 @@ impl Environment {
         // A pass that is under way may have begun before the touch, and must not count as the one that sees it.
         let before = self.at_rest().await;
         let touched = json!({"metadata": {"annotations": {"touched": before.to_string()}}});
-        self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(touched)).await.unwrap();
+        self.merge(&touched).await;
         self.passes_to_end(before + 1).await;
     }
 
@@ -284,7 +308,7 @@ impl Environment {
         self.cluster.audit().unwrap().mark().unwrap()
     }
 
-    /// Those of the operator's requests that ended after the mark was made.
+    /// The operator's requests that ended after the mark was made.
     pub fn requests_since(&self, mark: Mark) -> AuditEntries {
         self.cluster.audit().unwrap().by_since(self.operator().user(), mark).unwrap()
     }

@@ -1,30 +1,14 @@
-//! Predictions must not differ from what the server then did: every test fails if one did. It is read from the log, which shows the
-//! differences.
+//! Wrong predictions, as the operator logs them. A test fails if there was one.
 
-/// The text in each such line.
-const MESSAGE: &str = "prediction mismatch";
-
-/// Searches the log of an operator that has ended, and panics if a prediction was wrong.
-#[derive(Debug)]
-pub(super) struct MismatchCheck {
-    expected: bool,
+/// The lines of a log that show a wrong prediction.
+pub(crate) fn mismatches(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter(|line| line.contains("prediction mismatch"))
 }
 
-impl MismatchCheck {
-    /// If mismatches are expected, it checks nothing.
-    pub(super) fn new(expected: bool) -> Self {
-        Self { expected }
-    }
-
-    /// Panics if the log has a mismatch.
-    pub(super) fn run(&self, log: &str) {
-        let found = if self.expected { Vec::new() } else { mismatches(log) };
-        assert!(found.is_empty(), "the operator predicted wrongly; its log:\n{}", found.join("\n"));
-    }
-}
-
-fn mismatches(log: &str) -> Vec<&str> {
-    log.lines().filter(|line| line.contains(MESSAGE)).collect()
+/// Panics if the log of an operator that has ended shows a wrong prediction, unless that is expected.
+pub(super) fn check(log: &str, are_expected: bool) {
+    let found: Vec<&str> = mismatches(log).filter(|_| !are_expected).collect();
+    assert!(found.is_empty(), "the operator predicted wrongly; its log:\n{}", found.join("\n"));
 }
 
 #[cfg(test)]
@@ -36,12 +20,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "prediction mismatch kind=\"Service\"")]
     fn a_mismatch_is_a_panic_that_shows_the_mismatch() {
-        MismatchCheck::new(false).run(LOG);
+        check(LOG, false);
     }
 
     #[test]
     fn an_expected_mismatch_is_no_panic() {
-        MismatchCheck::new(true).run(LOG);
-        MismatchCheck::new(false).run("INFO ready\n");
+        check(LOG, true);
+        check("INFO ready\n", false);
     }
 }

@@ -4,7 +4,7 @@
 pub(crate) mod binary;
 pub(crate) mod in_process;
 mod install;
-mod mismatches;
+pub(crate) mod mismatches;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -16,11 +16,11 @@ use std::{
 };
 
 use baton_testbed::{
-    Cluster, ControlPlane, Error, Metrics, PATIENCE, Process, Route, blocking, cpu_time, net, process,
+    Cluster, ControlPlane, Error, Metrics, PATIENCE, Process, Proxy, Route, blocking, cpu_time, net, process,
     wait_for,
 };
 
-use self::{in_process::InProcess, mismatches::MismatchCheck};
+use self::in_process::InProcess;
 pub use install::{apply, apply_manifests, install_manifests};
 
 /// How long a shutdown may take.
@@ -43,7 +43,7 @@ pub struct OperatorOptions {
     pub installed: bool,
     /// More flags of `baton run`.
     pub args: Vec<String>,
-    /// The route to the API server, through a [`Proxy`](baton_testbed::Proxy); direct if absent.
+    /// The route to the API server, through a [`Proxy`]; direct if absent.
     pub by_way_of: Option<Route>,
     /// Whether it may log wrong predictions. If not, they cause a panic when it is stopped or dropped.
     pub expect_mismatches: bool,
@@ -56,7 +56,7 @@ pub struct OperatorOptions {
 pub struct Operator {
     // Dropped first: the log is complete when the operator is gone.
     run: Run,
-    mismatches: MismatchCheck,
+    expects_mismatches: bool,
     name: String,
     user: String,
 }
@@ -232,7 +232,7 @@ impl Operator {
         }
         let what = format!("{} stopping", self.name);
         let ended = async || Ok(self.end().ok_or_else(|| self.log_tail(30)));
-        wait_for(&what, STOPPED, ended).await.inspect(|_| self.mismatches.run(&self.logs()))
+        wait_for(&what, STOPPED, ended).await.inspect(|_| self.check_predictions())
     }
 
     /// Ends it by SIGKILL, like a node that fails.
@@ -249,6 +249,10 @@ impl Operator {
         self.process().release();
         std::mem::forget(self);
         pid
+    }
+
+    fn check_predictions(&self) {
+        mismatches::check(&self.logs(), self.expects_mismatches);
     }
 
     async fn wait_until_ready(&self) -> Result<(), Error> {
@@ -272,7 +276,7 @@ impl Drop for Operator {
             eprintln!("--- the end of {}'s log:\n{}\n---", self.name, self.log_tail(60));
         } else {
             self.kill();
-            self.mismatches.run(&self.logs());
+            self.check_predictions();
         }
     }
 }
@@ -302,7 +306,7 @@ impl Start {
             let process = Process::spawn(&name, &command, &log, STOPPED)?;
             let operator = Operator {
                 run: Run::Process { process, health },
-                mismatches: MismatchCheck::new(options.expect_mismatches),
+                expects_mismatches: options.expect_mismatches,
                 name: name.clone(),
                 user: user.clone(),
             };
@@ -327,8 +331,8 @@ impl Start {
             None => cluster.client_for(&home, &name).await?,
         };
         let operator = InProcess::start(client, &options.flags(), cluster.now())?;
-        let mismatches = MismatchCheck::new(options.expect_mismatches);
-        let operator = Operator { run: Run::InProcess(operator), mismatches, name, user };
+        let (run, expects_mismatches) = (Run::InProcess(operator), options.expect_mismatches);
+        let operator = Operator { run, expects_mismatches, name, user };
         if !options.unready {
             operator.wait_until_ready().await?;
         }
@@ -337,6 +341,16 @@ impl Start {
 }
 
 impl OperatorOptions {
+    /// With these flags of `baton run`, separated by blanks.
+    pub fn with_flags(flags: &str) -> Self {
+        Self { args: flags.split(' ').map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// With all requests by way of this proxy.
+    pub fn by_way_of(proxy: &Proxy) -> Self {
+        Self { by_way_of: Some(proxy.route()), ..Self::default() }
+    }
+
     fn flags(&self) -> Vec<String> {
         let namespace = self.namespace.iter().map(|namespace| format!("--namespace={namespace}"));
         namespace.chain(self.args.iter().cloned()).collect()

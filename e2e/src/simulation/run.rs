@@ -13,7 +13,7 @@ use super::{
     rest::{self, Resting},
     tally::Tally,
 };
-use crate::{handover_model::Fault, servers};
+use crate::{handover_model::Fault, operator::mismatches::mismatches, servers};
 
 /// By then every failure has been retried.
 const BACKED_OFF: Duration = Duration::from_mins(6);
@@ -31,11 +31,11 @@ const SHOWN: usize = 60;
 pub struct Outcome {
     /// The first promise that was broken.
     pub violation: Option<Violation>,
-    /// What is counted.
+    /// The counters.
     pub tally: Tally,
     /// Equal for two runs with the same events in the same order.
     pub digest: u64,
-    /// What happened last, if a promise was broken.
+    /// The last events, if a promise was broken.
     pub story: String,
 }
 
@@ -112,7 +112,7 @@ async fn at_rest(cluster: &SimulatedCluster) -> Result<Option<Violation>, Error>
 
 /// The first wrong prediction in an operator's log.
 pub(crate) fn predicted_wrongly(log: &str) -> Option<Violation> {
-    let line = log.lines().find(|line| line.contains("prediction mismatch"))?;
+    let line = mismatches(log).next()?;
     Some(Violation { what: "predictions are right".to_owned(), how: line.to_owned() })
 }
 

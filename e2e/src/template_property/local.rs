@@ -15,24 +15,17 @@ const MOMENT: Duration = Duration::from_millis(250);
 /// How long Baton may be busy. If it never comes to rest, its writes show that.
 const BUSY: Duration = Duration::from_secs(10);
 /// Logs every mismatch, not only the first of its kind; and avoids a resync.
-const ARGS: [&str; 6] = [
-    "--log-format",
-    "json",
-    "--log",
-    "info,baton_controller::reconcile::observer=debug",
-    "--resync",
-    "1000h",
-];
+const FLAGS: &str = "--log-format json --log info,baton_controller::reconcile::observer=debug --resync 1000h";
 
 /// A namespace of its own, with an operator of its own.
 pub struct Local {
     env: Environment,
     operator: Operator,
-    /// Where the audit log was read to.
+    /// The end of the audit log when it was last read.
     mark: Mark,
-    /// Where the operator's log was read to.
+    /// The end of the operator's log when it was last read.
     log: usize,
-    /// What an operator logged before it was stopped.
+    /// The mismatches of operators that were stopped since.
     mismatches: Vec<Mismatch>,
 }
 
@@ -83,9 +76,9 @@ impl Local {
 }
 
 async fn operator(env: &Environment) -> Result<Operator, Error> {
-    let args = ARGS.map(str::to_owned).to_vec();
     // Mismatches are the subject here, and each is reported with its edit.
-    env.start_operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
+    env.start_operator(OperatorOptions { expect_mismatches: true, ..OperatorOptions::with_flags(FLAGS) })
+        .await
 }
 
 impl Installation for Local {

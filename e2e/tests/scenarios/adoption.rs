@@ -10,8 +10,7 @@ use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
-    api::{ListParams, Patch, PatchParams, PostParams},
-    core::DynamicObject,
+    api::{ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
@@ -214,9 +213,7 @@ async fn objects_of_server_side_apply_are_shared_until_their_manager_is_retired(
 async fn update_as(env: &Environment, manager: &str, change: impl Fn(&mut Value)) {
     for mut manifest in manifests() {
         change(&mut manifest);
-        let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == manifest["kind"]).unwrap();
-        let params = PostParams { field_manager: Some(manager.to_owned()), dry_run: false };
-        env.children(kind).create(&params, &serde_json::from_value(manifest).unwrap()).await.unwrap();
+        env.create_as(manager, &manifest).await;
     }
 }
 
@@ -286,7 +283,7 @@ async fn an_adoption_keeps_the_replica_count_of_an_autoscaler(cluster: Cluster) 
     let scaled = json!({"spec": {"minReplicas": 6}});
     let autoscalers = env.children(ChildKind::Autoscaler);
     autoscalers.patch("web", &PatchParams::default(), &Patch::Merge(scaled)).await.unwrap();
-    env.child_where("six replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 6).await;
+    env.has_replicas(6).await;
     let watch = env.watch().await.unwrap();
 
     env.apply(&everything(&json!({"autoscaling": {"minReplicas": 6, "maxReplicas": 9}}))).await;
@@ -309,7 +306,7 @@ async fn kubectl_can_change_the_orphans_of_a_workload_and_a_workload_can_adopt_t
         assert_eq!(child.metadata.deletion_timestamp, None, "{kind}");
     }
 
-    // What kubectl applies now is an ordinary edit: here a label, and no restart.
+    // An apply by kubectl is an ordinary edit now: here a label, and no restart.
     let selector = env.live(ChildKind::Deployment).await.get(&["spec", "selector"]).unwrap().clone();
     let mut deployment = manifests().remove(0);
     deployment["metadata"]["labels"] = json!({"now": "kubectls"});
@@ -333,11 +330,8 @@ async fn kubectl_can_change_the_orphans_of_a_workload_and_a_workload_can_adopt_t
 /// reads only the last, so the next write drops the creator's share in the replica count.
 async fn an_entry_that_the_next_write_drops_does_not_count_as_an_owner(cluster: Cluster) {
     let env = Environment::start(&cluster, "forgotten").await;
-    let params = PostParams { field_manager: Some("kubectl-create".to_owned()), ..PostParams::default() };
-    let made: DynamicObject = serde_json::from_value(manifests().swap_remove(0)).unwrap();
-    env.children(ChildKind::Deployment).create(&params, &made).await.unwrap();
-    env.apply(&json!({"adoption": "Adopt", "replicas": 4})).await;
-    env.condition("Ready", "True").await;
+    env.create_as("kubectl-create", &manifests()[0]).await;
+    env.apply_until("Ready", &json!({"adoption": "Adopt", "replicas": 4})).await;
     env.apply(&json!({"adoption": "Adopt", "mode": "Paused"})).await;
     env.condition("Applied", "Unknown").await;
     env.at_rest().await;
@@ -346,8 +340,7 @@ async fn an_entry_that_the_next_write_drops_does_not_count_as_an_owner(cluster: 
     let deployment = env.child(ChildKind::Deployment).await.unwrap();
     let entries = entries_of(&deployment, "kubectl-create");
     assert!(entries.len() > 1, "{entries:?}");
-    env.apply(&json!({"adoption": "Adopt"})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"adoption": "Adopt"})).await;
     env.at_rest().await;
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [4]);

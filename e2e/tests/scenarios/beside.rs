@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::DryRunResult;
-use baton_e2e::{
-    Environment, OperatorOptions,
-    environment::{entries_of, replicas},
-    scenarios,
-};
+use baton_e2e::{Environment, OperatorOptions, environment::entries_of, scenarios};
 use baton_testbed::{Cluster, eventually};
 use kube::{
     api::{DeleteParams, Patch, PatchParams},
@@ -26,7 +22,7 @@ scenarios! {
     a_load_balancer_that_gets_another_type_is_predicted,
 }
 
-/// What the times in `managedFields` tell apart.
+/// The resolution of the times in `managedFields`.
 const A_SECOND: Duration = Duration::from_millis(1100);
 
 /// A Deployment's apply with this container, by this manager and forced.
@@ -50,8 +46,7 @@ fn with_container(container: &Value) -> Value {
 async fn a_zero_value_that_another_manager_applies_too_is_no_takeover(cluster: Cluster) {
     let env = Environment::start(&cluster, "zero").await;
     let container = json!({"stdin": false, "env": [{"name": "FLAG", "value": ""}]});
-    env.apply(&with_container(&container)).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &with_container(&container)).await;
     env.at_rest().await;
     let mark = env.mark();
     for _ in 0..6 {
@@ -75,11 +70,8 @@ async fn a_zero_value_that_another_manager_applies_too_is_no_takeover(cluster: C
 
 async fn a_zero_value_that_is_sent_again_moves_its_entry_as_predicted(cluster: Cluster) {
     // Each resync sends what it could skip.
-    let args = ["--resync", "2s"].map(str::to_owned).to_vec();
-    let options = OperatorOptions { args, ..OperatorOptions::default() };
-    let env = Environment::start_with(&cluster, "moved", options).await;
-    env.apply(&with_container(&json!({"stdin": false}))).await;
-    env.condition("Ready", "True").await;
+    let env = Environment::start_with(&cluster, "moved", OperatorOptions::with_flags("--resync 2s")).await;
+    env.apply_until("Ready", &with_container(&json!({"stdin": false}))).await;
     env.at_rest().await;
     tokio::time::sleep(A_SECOND).await;
     apply_container(&env, "other", &json!({"workingDir": "/tmp"})).await;
@@ -110,8 +102,7 @@ async fn rejected_because_of(env: &Environment, words: &[&str]) {
 async fn a_second_handler_of_a_probe_is_named_with_its_owner(cluster: Cluster) {
     let env = Environment::start(&cluster, "handler").await;
     let get = json!({"livenessProbe": {"httpGet": {"path": "/", "port": 80}}});
-    env.apply(&with_container(&get)).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &with_container(&get)).await;
     let headers =
         json!({"livenessProbe": {"httpGet": {"port": 80, "httpHeaders": [{"name": "A", "value": "b"}]}}});
     apply_container(&env, "kubectl-edit", &headers).await;
@@ -123,8 +114,7 @@ async fn a_second_handler_of_a_probe_is_named_with_its_owner(cluster: Cluster) {
 
 async fn a_second_limit_of_a_disruption_budget_is_named_with_its_owner(cluster: Cluster) {
     let env = Environment::start(&cluster, "limits").await;
-    env.apply(&json!({"disruptionBudget": {"maxUnavailable": 1}})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({"disruptionBudget": {"maxUnavailable": 1}})).await;
     let budget = json!({
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": {"maxUnavailable": 1},
     });
@@ -142,8 +132,7 @@ async fn a_container_that_another_manager_still_holds_is_named_with_its_owner(cl
             names.iter().map(|name| json!({"name": name, "image": format!("{name}:1")})).collect();
         json!({"template": {"spec": {"containers": containers}}})
     };
-    env.apply(&spec(&["app", "helper"])).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &spec(&["app", "helper"])).await;
     let body = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"spec": {"containers": [{"name": "helper"}]}}},
@@ -157,8 +146,7 @@ async fn a_container_that_another_manager_still_holds_is_named_with_its_owner(cl
 
 async fn what_a_user_applied_under_the_temporary_managers_name_stays(cluster: Cluster) {
     let env = Environment::start(&cluster, "name").await;
-    env.apply(&json!({"replicas": 2})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 2})).await;
     let body = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "annotations": {"note": "mine"}}, "spec": {"minReadySeconds": 7},
@@ -167,9 +155,7 @@ async fn what_a_user_applied_under_the_temporary_managers_name_stays(cluster: Cl
     env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
 
     let stays = async |replica_count| {
-        let live = env
-            .child_where("the replica count", ChildKind::Deployment, |live| replicas(live) == replica_count)
-            .await;
+        let live = env.has_replicas(replica_count).await;
         assert_eq!(live.data["spec"]["minReadySeconds"], 7);
         assert_eq!(live.metadata.annotations.as_ref().unwrap()["note"], "mine");
         let [(_, _, fields)] = &*entries_of(&live, "handover-to-hpa") else { panic!("one entry") };
@@ -200,8 +186,7 @@ async fn a_load_balancer_that_gets_another_type_is_predicted(cluster: Cluster) {
         json!({"mode": mode, "service": service})
     };
     for of_type in ["ClusterIP", "NodePort"] {
-        env.apply(&service("LoadBalancer", "Enforce")).await;
-        env.condition("Applied", "True").await;
+        env.apply_until("Applied", &service("LoadBalancer", "Enforce")).await;
         env.child_where("a load balancer", ChildKind::Service, |live| {
             live.data["spec"]["type"] == "LoadBalancer"
         })
@@ -219,8 +204,7 @@ async fn a_load_balancer_that_gets_another_type_is_predicted(cluster: Cluster) {
             if is_agreed { Ok(()) } else { Err(plan) }
         })
         .await;
-        env.apply(&service(of_type, "Enforce")).await;
-        env.condition("Applied", "True").await;
+        env.apply_until("Applied", &service(of_type, "Enforce")).await;
         env.child_where("the other type", ChildKind::Service, |live| live.data["spec"]["type"] == of_type)
             .await;
         let metrics = env.operator().metrics().await.unwrap();

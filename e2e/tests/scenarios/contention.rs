@@ -92,8 +92,7 @@ async fn contested_deployments(env: &Environment, expected: u64) {
 /// Contention from beginning to end, with an edit of the spec in it.
 async fn contend(env: &Environment, lasts: Duration) {
     let spec = |ports: Value| json!({"replicas": 1, "service": {"ports": ports}});
-    env.apply(&spec(json!([{"name": "http", "port": 80}]))).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec(json!([{"name": "http", "port": 80}]))).await;
     env.at_rest().await;
 
     let (begin, mark) = (Instant::now(), env.mark());
@@ -129,15 +128,7 @@ async fn contend(env: &Environment, lasts: Duration) {
     assert_eq!(of("events").len(), 2, "{writes}");
 
     // It is over once the field has stayed Baton's for twice the last pause.
-    eventually("the condition to go", async || {
-        let conditions = env.workload().await.status.unwrap_or_default().conditions;
-        if conditions.iter().any(|condition| condition.type_ == "Contested") {
-            Err(conditions)
-        } else {
-            Ok(())
-        }
-    })
-    .await;
+    env.no_condition("Contested").await;
     eprintln!("over after {:?}", begin.elapsed());
     env.condition("Applied", "True").await;
     env.condition("Ready", "True").await;
@@ -161,8 +152,7 @@ async fn contention_is_reported_and_bounded_and_ends_with_its_cause(cluster: Clu
 
 async fn a_restart_does_not_reset_the_pauses_of_contention(cluster: Cluster) {
     let mut env = Environment::start(&cluster, "contention-restart").await;
-    env.apply(&json!({"replicas": 1})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 1})).await;
     let mark = env.mark();
     let rogue = Rogue::start(env.children(ChildKind::Deployment));
     let taken_back = |env: &Environment| env.requests_since(mark).writes().resource("deployments").code(200);
@@ -187,8 +177,7 @@ async fn a_restart_does_not_reset_the_pauses_of_contention(cluster: Cluster) {
 async fn contention_ends_with_an_edit_that_gives_the_field_up(cluster: Cluster) {
     let env = Environment::start(&cluster, "given-up").await;
     let spec = |annotations: Value| json!({"replicas": 1, "deployment": {"annotations": annotations}});
-    env.apply(&spec(json!({"contested": "baton"}))).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec(json!({"contested": "baton"}))).await;
     let rogue = Rogue::start(env.children(ChildKind::Deployment));
     eventually("contention of five rounds", async || {
         let takeovers = env.workload().await.status.unwrap_or_default().takeovers;

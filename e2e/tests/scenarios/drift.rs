@@ -19,8 +19,7 @@ scenarios! {
 
 async fn another_managers_change_of_a_field_that_baton_owns_is_corrected(cluster: Cluster) {
     let env = Environment::start(&cluster, "put-back").await;
-    env.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
 
     let edit = json!({"spec": {"replicas": 7, "template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
     let edited = env.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
@@ -43,8 +42,7 @@ async fn another_managers_change_of_a_field_that_baton_owns_is_corrected(cluster
 
 async fn fields_of_another_manager_stay_through_ten_applies(cluster: Cluster) {
     let env = Environment::start_sending(&cluster, "foreign").await;
-    env.apply(&json!({"replicas": 1})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({"replicas": 1})).await;
 
     let theirs = json!({
         "apiVersion": "apps/v1",
@@ -79,8 +77,7 @@ async fn fields_of_another_manager_stay_through_ten_applies(cluster: Cluster) {
 
 async fn a_deleted_child_is_created_again(cluster: Cluster) {
     let env = Environment::start(&cluster, "deleted-child").await;
-    env.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     let before = env.child(ChildKind::Service).await.unwrap().metadata.uid;
     env.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
     env.child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before)

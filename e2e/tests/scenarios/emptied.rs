@@ -53,8 +53,7 @@ async fn every_optional_struct_can_be_emptied(cluster: Cluster) {
         ),
     ];
     for (before, after) in cases {
-        env.apply(&before).await;
-        env.condition("Applied", "True").await;
+        env.apply_until("Applied", &before).await;
         env.apply(&after).await;
         let applied = env.condition("Applied", "True").await;
         assert_eq!(applied.reason, "Applied", "{after}");
@@ -69,8 +68,7 @@ async fn every_optional_struct_can_be_emptied(cluster: Cluster) {
 async fn a_service_that_stays_headless_is_reported_as_not_applied(cluster: Cluster) {
     let env = Environment::start(&cluster, "headless").await;
     let port = json!([{"port": 80}]);
-    env.apply(&json!({"service": {"headless": true, "ports": port}})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({"service": {"headless": true, "ports": port}})).await;
     env.apply(&json!({"service": {"ports": port}})).await;
     let applied = env.condition("Applied", "False").await;
     assert!(applied.message.contains("the Service is headless"), "{}", applied.message);
@@ -88,8 +86,7 @@ async fn a_number_for_a_quantity_and_null_for_an_annotation_are_accepted_as_in_a
         "metadata": {"annotations": {"note": null}}, "spec": {"containers": [container]},
     }});
     spec["service"] = json!({"ports": [{"port": 80}], "annotations": {"note": null}});
-    env.apply(&spec).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &spec).await;
     let deployment = env.child(ChildKind::Deployment).await.unwrap();
     let template = &deployment.data["spec"]["template"];
     assert_eq!(template["metadata"]["annotations"], json!({"note": ""}));

@@ -84,7 +84,7 @@ fn lines(kind: &str, heading: &str) -> Vec<String> {
     blocks.iter().flat_map(|block| block.text.lines()).map(str::to_owned).collect()
 }
 
-/// What the operator has printed since the step before.
+/// The lines that the operator has printed since the step before.
 #[derive(Clone, Default)]
 struct Terminal(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! What an idle operator takes: memory and CPU time with a hundred settled Workloads.
+//! The cost of an idle operator: memory and CPU time with a hundred settled Workloads.
 //!
 //! The figures of a debug build say little; `BATON_BIN` names another binary. With `--nocapture` the test prints them.
 
@@ -173,7 +173,7 @@ async fn objects_that_no_workload_asks_for_take_little_memory(cluster: Cluster) 
     }
     let operator = start().await;
     print_memory("started with them", operator.process().pid());
-    // What moves the replica count reads all autoscalers of the namespace.
+    // A pass that moves the replica count reads all autoscalers of the namespace.
     let autoscaled = baton_e2e::web(&json!({"replicas": 1, "autoscaling": {"maxReplicas": 2}}));
     let workloads = env.api::<Workload>();
     workloads.patch("web", &PatchParams::apply("user"), &Patch::Apply(autoscaled)).await.unwrap();

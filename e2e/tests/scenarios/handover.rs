@@ -25,8 +25,7 @@ async fn values(watch: &ReplicaWatch) -> Vec<i32> {
 
 async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: Cluster) {
     let env = Environment::start(&cluster, "handover").await;
-    env.apply(&json!({"replicas": 3})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 3})).await;
     let watch = env.watch().await.unwrap();
 
     // A minimum above the replica count makes the autoscaler write, without any metric.
@@ -42,8 +41,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
     // The way back: one change removes autoscaling and sets the replica count.
     env.apply(&json!({"replicas": 6})).await;
     env.gone(ChildKind::Autoscaler).await;
-    let deployment =
-        env.child_where("Baton's own six", ChildKind::Deployment, |live| replicas(live) == 6).await;
+    let deployment = env.has_replicas(6).await;
     let history = watch.history().await.unwrap();
     let owners: Vec<String> = history.last().unwrap().owners.iter().map(ToString::to_string).collect();
     assert_eq!(owners, ["baton (Apply)"], "no stale entry is left behind");
@@ -92,14 +90,13 @@ fn spelled(name: &str, api_version: &str, kind: &str, spec: Value) -> Value {
 
 async fn an_autoscaler_is_seen_however_its_target_is_spelled(cluster: Cluster) {
     let env = Environment::start(&cluster, "spelled").await;
-    env.apply(&json!({"replicas": 2})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 2})).await;
     let watch = env.watch().await.unwrap();
     let theirs = spelled("theirs", "apps/v1beta1", "deployment", json!({"minReplicas": 4, "maxReplicas": 8}));
     env.apply_autoscaler(&theirs).await;
     let conflict = env.condition("AutoscalerConflict", "True").await;
     assert!(conflict.message.contains("theirs"), "{}", conflict.message);
-    env.child_where("the autoscaler to scale", ChildKind::Deployment, |live| replicas(live) == 4).await;
+    env.has_replicas(4).await;
     env.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [2, 4]);
 

@@ -243,9 +243,7 @@ async fn beside_others(cluster: &Cluster) -> Vec<Row> {
     let service = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]},
     });
-    let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
-    let services = env.children(ChildKind::Service);
-    services.create(&params, &serde_json::from_value(service).unwrap()).await.unwrap();
+    env.create_as("helm", &service).await;
     env.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
     let not_owned =
         state(&env, "a child not owned", |status| reason(status, "Stalled") == Some("NotOwned")).await;

@@ -28,7 +28,7 @@ async fn kubectl_gets_waits_for_and_scales_a_workload(cluster: Cluster) {
     assert!(kubectl("get baton").await.contains("web"), "the category lists Workloads");
 
     kubectl("scale bwl/web --replicas=3").await;
-    env.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+    env.has_replicas(3).await;
 }
 
 async fn kubectl_warns_that_a_replica_count_has_no_effect_while_an_autoscaler_scales(cluster: Cluster) {
@@ -56,9 +56,8 @@ async fn kubectl_warns_that_a_replica_count_has_no_effect_while_an_autoscaler_sc
 
 async fn kubectl_scale_sets_the_replica_count_of_a_workload_without_one(cluster: Cluster) {
     let env = Environment::start(&cluster, "scale").await;
-    env.apply(&json!({})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({})).await;
     let args = ["scale", "bwl/web", "--replicas=3", "--namespace", env.ns()];
     env.cluster.real().kubectl(args).await.unwrap().success().unwrap();
-    env.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+    env.has_replicas(3).await;
 }

@@ -329,11 +329,9 @@ async fn a_child_is_as_its_workload_says_whatever_its_history(cluster: Cluster) 
         ),
     ];
     for (before, after, place) in histories {
-        env.apply(&before).await;
-        env.condition("Applied", "True").await;
+        env.apply_until("Applied", &before).await;
         let was = env.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
-        env.apply(&after).await;
-        env.condition("Applied", "True").await;
+        env.apply_until("Applied", &after).await;
         let is = env.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
         assert_ne!(was, is, "{before}\n{after}");
         env.workloads().delete("web", &DeleteParams::default()).await.unwrap();
@@ -346,8 +344,7 @@ async fn a_preview_shows_removed_fields_and_the_number_of_writes(cluster: Cluste
     let account = json!({"template": {"spec": {
         "serviceAccountName": "powerful", "containers": [{"name": "app", "image": "app:1"}],
     }}});
-    env.apply(&account).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &account).await;
     env.apply(&json!({"mode": "Paused"})).await;
     let paused = env.condition("Applied", "Unknown").await;
     assert!(paused.message.contains("update Deployment"), "{}", paused.message);

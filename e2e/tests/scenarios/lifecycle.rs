@@ -27,8 +27,7 @@ async fn an_env_var_that_the_workload_drops_is_removed_from_the_deployment(clust
     let env = Environment::start(&cluster, "env").await;
     let template = |env| json!({"spec": {"containers": [{"name": "app", "image": "app:1", "env": env}]}});
     let both = json!([{"name": "KEEP", "value": "1"}, {"name": "DROP", "value": "2"}]);
-    env.apply(&json!({"template": template(both)})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({"template": template(both)})).await;
     env.apply(&json!({"template": template(json!([{"name": "KEEP", "value": "1"}]))})).await;
     env.child_where("only KEEP to be left", ChildKind::Deployment, |deployment| {
         deployment.data["spec"]["template"]["spec"]["containers"][0]["env"]
@@ -39,8 +38,11 @@ async fn an_env_var_that_the_workload_drops_is_removed_from_the_deployment(clust
 
 async fn the_child_of_a_part_that_the_workload_drops_is_deleted(cluster: Cluster) {
     let env = Environment::start(&cluster, "drop").await;
-    env.apply(&json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"minAvailable": 1}})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until(
+        "Applied",
+        &json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"minAvailable": 1}}),
+    )
+    .await;
     assert!(env.child(ChildKind::Service).await.is_some());
     env.apply(&json!({"disruptionBudget": {"minAvailable": 1}})).await;
     env.gone(ChildKind::Service).await;
@@ -76,7 +78,7 @@ async fn the_children_of_a_deleted_workload_stay_deleted_while_the_watch_of_work
         }
     });
     let proxy = proxy.await.unwrap();
-    let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
+    let options = OperatorOptions::by_way_of(&proxy);
     let env = Environment::start_with(&cluster, "stays-deleted", options).await;
     env.apply_with_every_child().await;
     env.condition("Applied", "True").await;
@@ -102,14 +104,12 @@ async fn a_paused_workload_gets_no_write_until_it_is_enforced_again(cluster: Clu
     env.apply(&json!({"mode": "Paused"})).await;
     assert_eq!(env.condition("Applied", "Unknown").await.reason, "Paused");
     assert!(env.child(ChildKind::Deployment).await.is_none());
-    env.apply(&json!({})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({})).await;
 }
 
 async fn sigterm_ends_the_operator_cleanly(cluster: Cluster) {
     let env = Environment::start(&cluster, "sigterm").await;
-    env.apply(&json!({})).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &json!({})).await;
     assert_eq!(env.operator().stop().await.unwrap(), End::Success, "{}", env.operator().logs());
     assert!(env.operator().logs().contains("stopped"), "{}", env.operator().logs());
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::labels;
-use baton_e2e::{Environment, OperatorOptions, autoscaler, environment::replicas, scenarios};
+use baton_e2e::{Environment, OperatorOptions, autoscaler, scenarios};
 use baton_testbed::{Cluster, MetricsApi, ReplicaWatch, eventually};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ scenarios! {
     two_autoscalers_of_one_deployment_stop_each_other_and_the_replica_count_stays,
 }
 
-/// What a pod requests and should use, in millicores. Loads are multiples of it: the autoscaler ignores 10% more or less.
+/// The CPU that a pod requests and should use, in millicores. Loads are multiples of it: the autoscaler ignores 10% more or less.
 const PER_POD: u32 = 100;
 
 /// The autoscaler, as an owner of the replica count.
@@ -56,12 +56,6 @@ impl UnderLoad {
         });
         spec["template"] = json!({"spec": {"containers": [container]}});
         self.env.apply(&spec).await;
-    }
-
-    /// Waits until the Deployment has this replica count.
-    async fn reaches(&self, count: i64) {
-        let what = format!("{count} replicas");
-        self.env.child_where(&what, ChildKind::Deployment, |live| replicas(live) == count).await;
     }
 
     /// All replica counts until now, each change once.
@@ -108,7 +102,7 @@ async fn autoscaling_that_is_switched_on_under_a_high_load_raises_the_replica_co
     // From here on the replica count follows the load, whatever Baton does.
     for (load, count) in [(9, 9), (5, 5), (12, 9), (1, 2)] {
         web.load(load);
-        web.reaches(count).await;
+        web.env.has_replicas(count).await;
         web.env.reconcile().await;
     }
     assert_eq!(web.counts().await, [3, 7, 9, 5, 9, 2]);
@@ -120,15 +114,15 @@ async fn autoscaling_that_is_switched_off_moves_the_replica_count_from_the_load_
 ) {
     let web = UnderLoad::with(&cluster, "load-off", 3, 7).await;
     web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.reaches(7).await;
+    web.env.has_replicas(7).await;
     web.apply(json!({"replicas": 9})).await;
-    web.reaches(9).await;
+    web.env.has_replicas(9).await;
     assert_eq!(web.counts().await, [3, 7, 9], "to more");
 
     web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.reaches(7).await;
+    web.env.has_replicas(7).await;
     web.apply(json!({"replicas": 4})).await;
-    web.reaches(4).await;
+    web.env.has_replicas(4).await;
     // The load has no effect any more.
     web.load(8);
     web.env.reconcile().await;
@@ -141,7 +135,7 @@ async fn autoscaling_that_is_switched_off_without_spec_replicas_leaves_its_last_
 ) {
     let web = UnderLoad::with(&cluster, "load-keep", 3, 7).await;
     web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.reaches(7).await;
+    web.env.has_replicas(7).await;
     web.apply(json!({})).await;
     web.env.gone(ChildKind::Autoscaler).await;
     web.load(2);
@@ -150,7 +144,7 @@ async fn autoscaling_that_is_switched_off_without_spec_replicas_leaves_its_last_
 
     // Switched on again, the autoscaler goes on from there.
     web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.reaches(2).await;
+    web.env.has_replicas(2).await;
     assert_eq!(web.counts().await, [3, 7, 2]);
 }
 
@@ -159,21 +153,21 @@ async fn from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_fo
 ) {
     let web = UnderLoad::with(&cluster, "load-external", 3, 7).await;
     web.apply(json!({"replicas": 3, "autoscaling": autoscaling(2, 9)})).await;
-    web.reaches(7).await;
+    web.env.has_replicas(7).await;
 
     web.apply(json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     web.env.gone(ChildKind::Autoscaler).await;
     web.apply_autoscaler("theirs", 4, 9).await;
     web.scaling_active("theirs", "ValidMetricFound").await;
     web.load(8);
-    web.reaches(8).await;
+    web.env.has_replicas(8).await;
     assert_eq!(web.counts().await, [3, 7, 8]);
 
     web.env.delete_autoscaler("theirs").await;
     web.apply(json!({"replicas": 3, "autoscaling": autoscaling(2, 9)})).await;
     web.scaling_active("web", "ValidMetricFound").await;
     web.load(9);
-    web.reaches(9).await;
+    web.env.has_replicas(9).await;
     assert_eq!(web.counts().await, [3, 7, 8, 9]);
     assert_eq!(web.owners().await, [AUTOSCALER]);
 }
@@ -181,7 +175,7 @@ async fn from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_fo
 async fn an_autoscaler_does_nothing_at_zero_until_a_user_scales_up(cluster: Cluster) {
     let web = UnderLoad::with(&cluster, "load-zero", 3, 4).await;
     web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.reaches(4).await;
+    web.env.has_replicas(4).await;
     web.env.scale_as("kubectl", 0).await;
     web.scaling_active("web", "ScalingDisabled").await;
     web.env.condition("AutoscalerDisabled", "True").await;
@@ -191,13 +185,13 @@ async fn an_autoscaler_does_nothing_at_zero_until_a_user_scales_up(cluster: Clus
 
     // From one replica on, the autoscaler scales again: first up to its limit, then by the load.
     web.env.scale_as("kubectl", 1).await;
-    web.reaches(6).await;
+    web.env.has_replicas(6).await;
     let counts = web.counts().await;
     assert!(counts.starts_with(&[3, 4, 0, 1]) && counts[3..].is_sorted(), "{counts:?}");
 
     // At zero the API server had dropped the owner of the replica count. Baton gives it an owner again.
     web.load(8);
-    web.reaches(8).await;
+    web.env.has_replicas(8).await;
     web.env.condition("HandedOver", "True").await;
     assert_eq!(web.owners().await, [AUTOSCALER]);
 }
@@ -206,7 +200,7 @@ async fn two_autoscalers_of_one_deployment_stop_each_other_and_the_replica_count
     let web = UnderLoad::with(&cluster, "load-two", 3, 5).await;
     web.apply(json!({"autoscaling": {"external": {}}})).await;
     web.apply_autoscaler("one", 2, 9).await;
-    web.reaches(5).await;
+    web.env.has_replicas(5).await;
     web.apply_autoscaler("two", 2, 9).await;
     web.scaling_active("one", "AmbiguousSelector").await;
     web.scaling_active("two", "AmbiguousSelector").await;
@@ -216,7 +210,7 @@ async fn two_autoscalers_of_one_deployment_stop_each_other_and_the_replica_count
     assert_eq!(web.counts().await, [3, 5], "no autoscaler scales");
 
     web.env.delete_autoscaler("two").await;
-    web.reaches(8).await;
+    web.env.has_replicas(8).await;
     web.env.condition("HandedOver", "True").await;
     assert_eq!(web.counts().await, [3, 5, 8]);
 }

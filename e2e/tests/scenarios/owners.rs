@@ -110,7 +110,7 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler(cluster: Cluster) {
     env.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     env.phase(HandoverPhase::HandoverPending, 3).await;
     let watch = env.watch().await.unwrap();
-    // What KEDA creates for a ScaledObject, whose uid is made up here.
+    // KEDA creates it for a ScaledObject, whose uid is made up here.
     let owner = env.workload().await;
     let mut kedas = autoscaler("keda-hpa-web", 2, 9);
     kedas["metadata"]["ownerReferences"] = json!([{
@@ -207,7 +207,7 @@ async fn an_autoscaler_that_targets_the_workload_is_reported_where_another_one_s
     assert!(waiting.starts_with("theirs to target the Deployment"), "{waiting}");
     env.event(&["Warning AutoscalerConflict", "theirs"]).await;
 
-    // Where no other autoscaler scales, it writes spec.replicas of the Workload.
+    // Without another autoscaler, it writes spec.replicas of the Workload.
     env.apply(&json!({"replicas": 2})).await;
     env.phase(HandoverPhase::Fixed, 3).await;
 }

@@ -55,7 +55,7 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         let (operation, subresource, owned) = &batons[0];
         assert_eq!((operation.as_str(), subresource), ("Apply", &None), "{kind}");
 
-        // What a new manager would own that applies the same intent.
+        // The fields of a new manager that applies the same intent.
         let selector = Selector::of(&workload, None);
         let intent = match kind {
             ChildKind::Deployment => intent::deployment(&workload, None, &selector).unwrap(),
@@ -71,8 +71,7 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
 
 async fn the_status_has_one_apply_entry_and_is_written_only_when_it_changes(cluster: Cluster) {
     let env = Environment::start(&cluster, "status").await;
-    env.apply(&json!({"replicas": 2})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 2})).await;
     env.no_condition("Reconciling").await;
     let workload = serde_json::to_value(env.workload().await).unwrap();
     let workload = serde_json::from_value(workload).unwrap();

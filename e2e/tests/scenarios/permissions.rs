@@ -45,10 +45,7 @@ async fn do_everything(env: &Environment) {
     for kind in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
         env.gone(kind).await;
     }
-    env.child_where("five replicas", ChildKind::Deployment, |live| {
-        baton_e2e::environment::replicas(live) == 5
-    })
-    .await;
+    env.has_replicas(5).await;
     env.condition("Applied", "True").await;
 }
 

@@ -6,10 +6,7 @@ use baton_controller::decide::child::ChildKind;
 use baton_crd::{DryRunResult, HandoverPhase, PlannedAction, PlannedChild};
 use baton_e2e::{Change, Environment, scenarios};
 use baton_testbed::{AuditEntry, Cluster, eventually};
-use kube::{
-    api::{Patch, PatchParams, PostParams},
-    core::DynamicObject,
-};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 scenarios! {
@@ -86,8 +83,7 @@ async fn planned(
 /// Enforces the spec, and checks that Baton does exactly what was planned.
 async fn does_as_planned(env: &Environment, spec: &Value, plan: &[PlannedChild]) {
     let before = children(env).await;
-    env.apply(spec).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", spec).await;
     env.at_rest().await;
     let after = children(env).await;
 
@@ -161,8 +157,8 @@ async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field(cluster:
         })
     };
     let both = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
-    env.apply(&spec("fast", json!([{"containerPort": 8080}, {"containerPort": 8443}]), both)).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec("fast", json!([{"containerPort": 8080}, {"containerPort": 8443}]), both))
+        .await;
 
     let changed = spec("slow", json!([{"containerPort": 8080}]), json!([{"name": "http", "port": 80}]));
     let plan = planned(&env, "Preview", &changed, nothing).await;
@@ -176,8 +172,7 @@ async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field(cluster:
 
 async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing(cluster: Cluster) {
     let env = Environment::start(&cluster, "plan-drop").await;
-    env.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     let without = json!({"replicas": 1});
     let plan = planned(&env, "Preview", &without, nothing).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Nothing), ("Service", PlannedAction::Delete)]);
@@ -186,8 +181,7 @@ async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing(clus
 
 async fn autoscaling_is_planned_with_the_release_of_the_replica_count(cluster: Cluster) {
     let env = Environment::start(&cluster, "plan-autoscaling").await;
-    env.apply(&json!({"replicas": 2})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 2})).await;
     // The autoscaler will want the live replica count, so all changes are Baton's.
     let autoscaled = json!({"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 4}});
     let plan = planned(&env, "Preview", &autoscaled, nothing).await;
@@ -205,8 +199,7 @@ async fn autoscaling_is_planned_with_the_release_of_the_replica_count(cluster: C
 async fn the_takeover_of_a_changed_field_is_planned(cluster: Cluster) {
     let env = Environment::start(&cluster, "plan-take").await;
     let spec = json!({"replicas": 1});
-    env.apply(&spec).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec).await;
     let plan = planned(&env, "Preview", &spec, async || drifted(&env, edit_image(&env)).await).await;
     let takes = &child(&plan, "Deployment").takes;
     assert_eq!(takes.iter().map(|take| &*take.manager).collect::<Vec<_>>(), ["intruder"]);
@@ -216,8 +209,7 @@ async fn the_takeover_of_a_changed_field_is_planned(cluster: Cluster) {
 async fn a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced(cluster: Cluster) {
     let env = Environment::start(&cluster, "plan-paused").await;
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
-    env.apply(&spec).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec).await;
     let plan = planned(&env, "Paused", &spec, async || drifted(&env, edit_image(&env)).await).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Update), ("Service", PlannedAction::Nothing)]);
     let deployment = child(&plan, "Deployment");
@@ -237,8 +229,7 @@ async fn a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced(clu
 async fn the_takeover_of_a_replica_count_that_was_scaled_during_a_pause_is_planned(cluster: Cluster) {
     let env = Environment::start(&cluster, "plan-scaled").await;
     let spec = json!({"replicas": 2});
-    env.apply(&spec).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec).await;
     let plan =
         planned(&env, "Paused", &spec, async || drifted(&env, env.scale_as("somebody", 3)).await).await;
     let ownership = env.workload().await.status.unwrap().replica_ownership.unwrap();
@@ -254,8 +245,7 @@ async fn the_release_of_a_field_with_another_owner_is_planned_and_the_field_stay
     let env = Environment::start(&cluster, "plan-release").await;
     let mut template = app(&json!({}));
     template["metadata"] = json!({"annotations": {"note": "x"}});
-    env.apply(&json!({"replicas": 1, "template": template})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 1, "template": template})).await;
     let theirs = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"metadata": {"annotations": {"note": "x"}}}},
@@ -284,13 +274,11 @@ async fn what_only_the_server_can_reject_is_reported_with_its_message(cluster: C
 
 async fn no_write_is_planned_for_an_object_that_is_not_batons(cluster: Cluster) {
     let env = Environment::start(&cluster, "plan-foreign").await;
-    let theirs: DynamicObject = serde_json::from_value(json!({
+    let theirs = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},
-    }))
-    .unwrap();
-    let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
-    env.children(ChildKind::Service).create(&params, &theirs).await.unwrap();
+    });
+    env.create_as("helm", &theirs).await;
 
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
     let plan = planned(&env, "Preview", &spec, nothing).await;

@@ -1,4 +1,4 @@
-//! What a refused, lost or overtaken write does to the report: nothing is claimed for a spec that the server hasn't got, and
+//! Reports about refused, lost or overtaken writes: nothing is claimed for a spec that the server hasn't got, and
 //! nothing is sent again and again.
 
 use std::{
@@ -64,7 +64,7 @@ impl Refusals {
             }
         });
         let proxy = proxy.await.unwrap();
-        let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
+        let options = OperatorOptions::by_way_of(&proxy);
         (Environment::start_with(cluster, name, options).await, proxy)
     }
 
@@ -87,8 +87,7 @@ async fn a_child_whose_writes_all_conflict_claims_nothing_for_the_spec_and_is_le
 ) {
     let refusals = Refusals::default();
     let (env, _proxy) = refusals.env(&cluster, "conflicts").await;
-    env.apply(&with_image("app:1")).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &with_image("app:1")).await;
     env.at_rest().await;
 
     refusals.begin(409);
@@ -134,8 +133,7 @@ async fn a_denial_with_whatever_code_is_a_rejection_and_retried_after_pauses(clu
 async fn a_failure_of_the_server_that_passes_is_no_rejection(cluster: Cluster) {
     let refusals = Refusals::default();
     let (env, _proxy) = refusals.env(&cluster, "passing").await;
-    env.apply(&with_image("app:1")).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &with_image("app:1")).await;
     refusals.begin(500);
     env.apply(&with_image("app:2")).await;
     let applied = env.condition("Applied", "False").await;
@@ -156,8 +154,7 @@ async fn a_wanted_child_that_is_being_deleted_is_not_applied_until_it_exists_aga
         Some(port) => json!({"replicas": 1, "service": {"ports": [{"port": port}]}}),
         None => json!({"replicas": 1}),
     };
-    env.apply(&spec(Some(80))).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec(Some(80))).await;
     let finalizers = |list: Value| Patch::Merge(json!({"metadata": {"finalizers": list}}));
     env.edit_as("user", ChildKind::Service, &finalizers(json!(["example.com/kept"]))).await;
     env.apply(&spec(None)).await;
@@ -181,8 +178,7 @@ async fn a_wanted_child_that_is_being_deleted_is_not_applied_until_it_exists_aga
 
 async fn an_edit_is_current_at_once(cluster: Cluster) {
     let env = Environment::start(&cluster, "current").await;
-    env.apply(&with_image("app:0")).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &with_image("app:0")).await;
     let mut took = Vec::new();
     for number in 1..=5 {
         env.at_rest().await;
@@ -236,8 +232,7 @@ async fn deny(
 
 async fn a_webhook_that_denies_a_child_with_422_is_reported_and_retried_after_pauses(cluster: Cluster) {
     let env = Environment::start(&cluster, "webhook").await;
-    env.apply(&with_image("app:1")).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &with_image("app:1")).await;
     let webhook = AdmissionWebhook::start().await.unwrap();
     let configurations = deny(&env, &webhook, "/deny/422").await;
     let mark = env.mark();
@@ -254,8 +249,7 @@ async fn a_webhook_that_denies_a_child_with_422_is_reported_and_retried_after_pa
 
 async fn an_object_that_others_write_all_the_time_is_written_nevertheless(cluster: Cluster) {
     let env = Environment::start(&cluster, "busy").await;
-    env.apply(&with_image("app:1")).await;
-    env.condition("Applied", "True").await;
+    env.apply_until("Applied", &with_image("app:1")).await;
     let written = Arc::new(AtomicUsize::new(0));
     let mut writers = JoinSet::new();
     for writer in 0..6 {

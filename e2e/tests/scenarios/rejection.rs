@@ -6,7 +6,7 @@ use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::{
     ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
@@ -44,8 +44,7 @@ async fn a_rejected_child_shows_in_condition_and_event_is_retried_with_pauses_an
         assert!(pause >= least, "a pause of {pause} s where at least {least} s were due:\n{tries}");
     }
 
-    env.apply(&json!({})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({})).await;
     env.event(&["Normal Accepted:"]).await;
 }
 
@@ -64,9 +63,7 @@ async fn an_existing_object_that_is_not_batons_is_refused_until_it_is_deleted(cl
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},
     });
-    let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
-    let services = env.children(ChildKind::Service);
-    let theirs = services.create(&params, &serde_json::from_value(theirs).unwrap()).await.unwrap();
+    let theirs = env.create_as("helm", &theirs).await;
 
     env.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
     let applied = env.condition("Applied", "False").await;
@@ -76,7 +73,7 @@ async fn an_existing_object_that_is_not_batons_is_refused_until_it_is_deleted(cl
     let untouched = env.child(ChildKind::Service).await.unwrap();
     assert_eq!(untouched.resource_version(), theirs.resource_version());
 
-    services.delete("web", &DeleteParams::default()).await.unwrap();
+    env.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
     env.condition("Applied", "True").await;
     let ours = env.child(ChildKind::Service).await.unwrap();
     assert_eq!(ours.data["spec"]["ports"][0]["port"], 80);
@@ -84,8 +81,7 @@ async fn an_existing_object_that_is_not_batons_is_refused_until_it_is_deleted(cl
 
 async fn a_child_that_loses_its_owner_reference_is_refused_without_contention(cluster: Cluster) {
     let env = Environment::start(&cluster, "disowned").await;
-    env.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"service": {"ports": [{"port": 80}]}})).await;
     let disown = json!({"metadata": {"ownerReferences": null}});
     let services = env.children(ChildKind::Service);
     let refused = eventually("the child to be refused", async || {

@@ -30,10 +30,9 @@ async fn start(
 ) -> (Environment, Proxy) {
     let proxy = Proxy::start(cluster, rules).await.unwrap();
     let options = OperatorOptions {
-        args: ["--schema-refresh", "200ms"].map(str::to_owned).to_vec(),
         by_way_of: Some(proxy.route()),
         expect_mismatches: true,
-        ..OperatorOptions::default()
+        ..OperatorOptions::with_flags("--schema-refresh 200ms")
     };
     (Environment::start_with(cluster, name, options).await, proxy)
 }
@@ -75,8 +74,7 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
     let mut other = web(&spec("app:1"));
     other["metadata"]["name"] = json!("other");
     env.apply_as("user", &other).await.unwrap();
-    env.apply(&spec("app:1")).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &spec("app:1")).await;
 
     let mismatches =
         async |kind| count(&env, "baton_predictions_total", &[("kind", kind), ("outcome", "mismatch")]).await;
@@ -135,8 +133,7 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
         _ => Action::Forward,
     })
     .await;
-    env.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     assert_eq!(count(&env, "baton_schemas_usable", &[]).await, 0);
     let log = env.operator().logs();
     let warning = log.lines().find(|line| line.contains("can't read the index of OpenAPI documents"));
@@ -212,8 +209,7 @@ async fn what_was_predicted_with_other_schemas_is_predicted_again(cluster: Clust
         _ => Action::Forward,
     })
     .await;
-    env.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
     env.at_rest().await;
     let skipped = async || count(&env, "baton_applies_total", &[("outcome", "skipped")]).await;
     let (mark, before) = (env.mark(), skipped().await);

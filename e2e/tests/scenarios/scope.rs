@@ -36,13 +36,8 @@ async fn runs(env: &Environment, name: &str, wanted: &str) {
 async fn only_workloads_of_the_shard_in_watched_namespaces_are_reconciled(cluster: Cluster) {
     let env = async || Environment::new(&cluster, "scope").await.unwrap();
     let (one, two, other) = (env().await, env().await, env().await);
-    let args = [
-        "--namespace".to_owned(),
-        format!("{},{}", one.namespace, two.namespace),
-        "--shard".to_owned(),
-        "a".to_owned(),
-    ];
-    let options = OperatorOptions { args: args.to_vec(), ..OperatorOptions::default() };
+    let flags = format!("--namespace {},{} --shard a", one.namespace, two.namespace);
+    let options = OperatorOptions::with_flags(&flags);
     let _operator = Operator::start(&cluster, options).await.unwrap();
     apply(&other, "web", "a", "app:1").await;
     apply(&one, "stays", "a", "app:1").await;

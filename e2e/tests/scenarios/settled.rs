@@ -114,10 +114,8 @@ async fn skipped(env: &Environment) -> u64 {
 
 async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
     // By default, a safety resync would soon be due among so many. This test isn't about it.
-    let args = ["--resync", "1000h"].map(str::to_owned).to_vec();
-    let mut env =
-        Environment::start_with(&cluster, "settled", OperatorOptions { args, ..OperatorOptions::default() })
-            .await;
+    let options = OperatorOptions::with_flags("--resync 1000h");
+    let mut env = Environment::start_with(&cluster, "settled", options).await;
     settle(&env).await;
     let children = children(&env).await as u64;
     assert_eq!(children, WORKLOADS + WORKLOADS / 5 * 3, "the children of all Workloads");
@@ -140,15 +138,9 @@ async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restar
 }
 
 async fn a_safety_resync_applies_settled_children_and_changes_nothing(cluster: Cluster) {
-    let args = ["--resync", "1s"].map(str::to_owned).to_vec();
-    let env = Environment::start_with(
-        &cluster,
-        "safety-resync",
-        OperatorOptions { args, ..OperatorOptions::default() },
-    )
-    .await;
-    env.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
-    env.condition("Ready", "True").await;
+    let options = OperatorOptions::with_flags("--resync 1s");
+    let env = Environment::start_with(&cluster, "safety-resync", options).await;
+    env.apply_until("Ready", &json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
     let version = async |kind| env.child(kind).await.unwrap().metadata.resource_version;
     let kinds = [ChildKind::Deployment, ChildKind::Service];
     let before = [version(kinds[0]).await, version(kinds[1]).await];

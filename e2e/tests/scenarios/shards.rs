@@ -63,7 +63,7 @@ impl Held {
         (is_held, release)
     }
 
-    /// What happens to a request of this path.
+    /// The action on a request of this path.
     fn rule(&self, is_write: bool, path: &str) -> Option<Action> {
         let mut held = self.0.lock().unwrap();
         let is_it = |hold: &mut Hold| is_write && path.ends_with(&format!("/{}/web", hold.resource));

@@ -10,7 +10,7 @@ use std::{
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{Environment, Operator, OperatorOptions, environment::replicas, web};
+use baton_e2e::{Environment, Operator, OperatorOptions, web};
 use baton_testbed::{Action, Cluster, Proxy, RequestInfo, eventually};
 use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -34,7 +34,7 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
         if is_first { Action::fail(503, "ServiceUnavailable", "not today") } else { Action::Forward }
     });
     let proxy = proxy.await.unwrap();
-    let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
+    let options = OperatorOptions::by_way_of(&proxy);
     let _operator = Operator::start(cluster, options).await.unwrap();
 
     let at = |path: &str| format!("/spec/versions/0/schema/openAPIV3Schema/properties/{path}");
@@ -100,7 +100,7 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
             Some(_) => workloads.patch_status("web", &params, &patch).await.unwrap(),
         }
     };
-    // What another version has written in the status is replaced.
+    // A status of another version is replaced.
     let ownership = json!({"phase": "Newer", "owner": "baton", "value": 1, "since": "2026-01-02T03:04:05Z"});
     let child = json!({"kind": "Deployment", "name": "web", "apiVersion": "apps/v1", "state": "Dreaming"});
     merge(json!({"status": {"replicaOwnership": ownership, "children": [child]}}), Some("status")).await;
@@ -139,22 +139,17 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
 pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     let skewed = Older::start(cluster, "older", |_| Action::Forward).await;
     let before = skewed.objects().await;
-    let mark = cluster.audit().unwrap().mark().unwrap();
+    let mark = skewed.env.mark();
 
     skewed.make_older().await;
     skewed.is_unready("older than this operator").await;
     // The message names the missing field.
     skewed.env.event(&["OutdatedCRD", ".spec.service"]).await;
     assert_eq!(skewed.crd_usable().await, 0);
-    let annotated = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
-    skewed
-        .env
-        .children(ChildKind::Deployment)
-        .patch("web", &PatchParams::default(), &annotated)
-        .await
-        .unwrap();
+    let touched = Patch::Merge(json!({"metadata": {"labels": {"touched": "yes"}}}));
+    skewed.env.edit_as("user", ChildKind::Deployment, &touched).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let sent = cluster.audit().unwrap().by_since(skewed.env.operator().user(), mark).unwrap().writes();
+    let sent = skewed.env.requests_since(mark).writes();
     let written: Vec<_> = sent.iter().filter(|entry| entry.resource.as_deref() != Some("events")).collect();
     assert!(written.is_empty(), "{written:#?}");
 
@@ -163,7 +158,7 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     assert_eq!(skewed.crd_usable().await, 1);
     assert_eq!(skewed.objects().await, before, "the Workload's spec and the uid of its Service");
     skewed.scale(2).await;
-    skewed.env.child_where("two replicas", ChildKind::Deployment, |live| replicas(live) == 2).await;
+    skewed.env.has_replicas(2).await;
     assert_eq!(skewed.objects().await.1, before.1, "the Service is the same");
     assert_eq!(skewed.env.event_objects("OutdatedCRD").await.len(), 1);
 }
@@ -199,47 +194,30 @@ pub async fn a_spec_that_was_stored_under_an_older_crd_is_held(cluster: &Cluster
     assert_eq!(skewed.objects().await.1, service, "the Service is the same");
     is_reported().await.unwrap();
 
-    let again = Patch::Merge(json!({"spec": spec}));
-    skewed.env.workloads().patch("web", &PatchParams::default(), &again).await.unwrap();
+    skewed.env.merge(&json!({"spec": spec})).await;
     skewed.env.condition("Applied", "True").await;
     assert_eq!(skewed.objects().await, (spec, service));
 }
 
-/// Who creates an object may name any owners of fields, and admission may remove a field without its owner. Nothing was lost.
+/// A creator may name any owners of fields, and admission may remove a field without its owner. Nothing was lost.
 pub async fn a_spec_that_never_had_what_managed_fields_name_is_applied(cluster: &Cluster) {
-    let env = Environment::new(cluster, "never-had").await.unwrap();
-    let options = OperatorOptions { name: Some("baton-never-had".to_owned()), ..OperatorOptions::default() };
-    let operator = env.start_operator(options.clone()).await.unwrap();
+    let mut env = Environment::start(cluster, "never-had").await;
     let mut workload = web(&json!({"replicas": 1}));
     workload["metadata"]["managedFields"] = json!([{
         "manager": "backup", "operation": "Update", "apiVersion": "baton.rs/v1alpha1", "fieldsType": "FieldsV1",
         "time": "2026-01-02T03:04:05Z",
         "fieldsV1": {"f:spec": {"f:replicas": {}, "f:template": {}, "f:service": {"f:ports": {}}}},
     }]);
-    let workloads = env.api::<Workload>();
-    workloads.create(&PostParams::default(), &serde_json::from_value(workload).unwrap()).await.unwrap();
-    let scaled = async |replicas: i32| {
-        let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        workloads.patch("web", &PatchParams::default(), &edit).await.unwrap();
-        eventually("the edit to be applied", async || {
-            let workload = workloads.get("web").await.unwrap();
-            let entries = workload.managed_fields().iter();
-            let fields: Vec<_> = entries.filter_map(|entry| Some(entry.fields_v1.clone()?.0)).collect();
-            assert!(fields.iter().any(|fields| fields["f:spec"].get("f:service").is_some()), "{fields:?}");
-            let status = workload.status.unwrap_or_default();
-            let is_so = |one: &Condition| {
-                one.type_ == "Applied"
-                    && one.status == "True"
-                    && one.observed_generation == workload.metadata.generation
-            };
-            if status.conditions.iter().any(is_so) { Ok(()) } else { Err(status.conditions) }
-        })
-        .await;
-    };
-    scaled(2).await;
-    operator.stop().await.unwrap();
-    let _operator = env.start_operator(options).await.unwrap();
-    scaled(3).await;
+    env.workloads().create(&PostParams::default(), &serde_json::from_value(workload).unwrap()).await.unwrap();
+    for replicas in [2, 3] {
+        env.merge(&json!({"spec": {"replicas": replicas}})).await;
+        env.condition("Applied", "True").await;
+        let workload = env.workload().await;
+        let entries = workload.managed_fields().iter();
+        let fields: Vec<_> = entries.filter_map(|entry| Some(entry.fields_v1.clone()?.0)).collect();
+        assert!(fields.iter().any(|fields| fields["f:spec"].get("f:service").is_some()), "{fields:?}");
+        env.restart().await;
+    }
 }
 
 /// A server that is starting or overloaded doesn't show its schemas: Baton waits.
@@ -306,11 +284,8 @@ impl Older {
             }
         };
         let proxy = Proxy::start(cluster, rules).await.unwrap();
-        let options = OperatorOptions {
-            name: Some(format!("baton-{name}")),
-            by_way_of: Some(proxy.route()),
-            ..OperatorOptions::default()
-        };
+        let options =
+            OperatorOptions { name: Some(format!("baton-{name}")), ..OperatorOptions::by_way_of(&proxy) };
         let env = Environment::start_with(cluster, name, options.clone()).await;
         let crds: Api<CustomResourceDefinition> = Api::all(env.client.clone());
         let complete = crds.get("workloads.baton.rs").await.unwrap();
@@ -326,8 +301,7 @@ impl Older {
     }
 
     async fn scale(&self, replicas: i32) {
-        let edit = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.env.workloads().patch("web", &PatchParams::default(), &edit).await.unwrap();
+        self.env.merge(&json!({"spec": {"replicas": replicas}})).await;
     }
 
     /// The CRD without the Service, and without the rule about it.

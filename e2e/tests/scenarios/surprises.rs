@@ -62,7 +62,7 @@ async fn a_workload_that_was_posted_and_is_then_applied(cluster: Cluster) {
     assert!(conflict.contains("kubectl-create") && conflict.contains(".spec.replicas"), "{conflict}");
     let force = PatchParams::apply("user").force();
     env.workloads().patch("web", &force, &Patch::Apply(&changed)).await.unwrap();
-    env.child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3).await;
+    env.has_replicas(3).await;
 
     // The manager of the apply never owned the variable, so it stays.
     let deployment = deployment(&env).await;
@@ -137,16 +137,13 @@ async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
 /// Deployment, and cause no restart.
 async fn annotations_that_were_tweaked_before_an_apply(cluster: Cluster) {
     let env = Environment::start(&cluster, "surprise-annotations").await;
-    env.apply(&json!({"replicas": 2})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 2})).await;
     let tweak = json!({"metadata": {"annotations": {"team.example/on-call": "ana"}}});
     env.edit_as("kubectl-annotate", ChildKind::Deployment, &Patch::Merge(tweak.clone())).await;
-    env.workloads().patch("web", &PatchParams::default(), &Patch::Merge(&tweak)).await.unwrap();
+    env.merge(&tweak).await;
 
     env.apply(&json!({"replicas": 3})).await;
-    let deployment = env
-        .child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3)
-        .await;
+    let deployment = env.has_replicas(3).await;
     env.reconcile().await;
     for annotations in [deployment.annotations(), env.workload().await.annotations()] {
         assert_eq!(annotations["team.example/on-call"], "ana");

@@ -2,11 +2,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::TakeoverStatus;
-use baton_e2e::{
-    Environment, OperatorOptions,
-    environment::{image, replicas},
-    scenarios,
-};
+use baton_e2e::{Environment, OperatorOptions, environment::image, scenarios};
 use baton_testbed::{Cluster, eventually};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -60,8 +56,7 @@ async fn counted(env: &Environment, manager: &str) -> u64 {
 
 async fn a_takeover_is_reported_in_status_event_and_metric(cluster: Cluster) {
     let env = Environment::start(&cluster, "takeover").await;
-    env.apply(&json!({"replicas": 1})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 1})).await;
 
     edit_as(&env, "kubectl-edit", &json!({"image": "evil:1"})).await;
     let first = takeover(&env, "kubectl-edit", 1).await;
@@ -105,34 +100,27 @@ async fn a_takeover_is_reported_in_status_event_and_metric(cluster: Cluster) {
 
 async fn a_replica_count_that_a_user_scales_is_taken_over_and_reported(cluster: Cluster) {
     let env = Environment::start(&cluster, "takeover-scale").await;
-    env.apply(&json!({"replicas": 2})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 2})).await;
     env.scale_as("kubectl", 5).await;
 
     let taken = takeover(&env, "kubectl", 1).await;
     assert_eq!((&*taken.kind, &*taken.path), ("Deployment", ".spec.replicas"));
     assert_eq!((taken.old_value.as_deref(), taken.new_value.as_deref()), (Some("5"), Some("2")));
-    env.child_where("Baton's replica count", ChildKind::Deployment, |live| replicas(live) == 2).await;
+    env.has_replicas(2).await;
     assert_eq!(counted(&env, "kubectl").await, 1);
 }
 
 async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere(cluster: Cluster) {
     const OURS: &str = "correct-horse";
     const THEIRS: &str = "battery-staple";
-    let args = ["--log", "debug"].map(str::to_owned).to_vec();
-    let env = Environment::start_with(
-        &cluster,
-        "takeover-secret",
-        OperatorOptions { args, ..OperatorOptions::default() },
-    )
-    .await;
+    let options = OperatorOptions::with_flags("--log debug");
+    let env = Environment::start_with(&cluster, "takeover-secret", options).await;
     let with = |value: &str| {
         let args = [format!("--token={value}")];
         json!({"image": "app:1", "args": args, "env": [{"name": "PASSWORD", "value": value}]})
     };
     let template = container(&with(OURS))["spec"]["template"].clone();
-    env.apply(&json!({"replicas": 1, "template": template})).await;
-    env.condition("Ready", "True").await;
+    env.apply_until("Ready", &json!({"replicas": 1, "template": template})).await;
 
     edit_as(&env, "kubectl-edit", &with(THEIRS)).await;
     let taken = eventually("both fields to be taken back", async || {

@@ -1,6 +1,6 @@
 //! Which writes come first when there are many at once.
 
-use baton_e2e::{Environment, Operator, OperatorOptions, install_manifests, scenarios, workload};
+use baton_e2e::{Environment, OperatorOptions, install_manifests, scenarios, workload};
 use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt, future::join_all};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
@@ -45,10 +45,7 @@ async fn all_run(env: &Environment, image: &str) {
 
 async fn a_deleted_child_is_created_again_before_a_change_of_all_workloads_is_written(cluster: Cluster) {
     let env = Environment::new(&cluster, "write-rate").await.unwrap();
-    let args = ["--write-rate", "8"].map(str::to_owned).to_vec();
-    let options =
-        OperatorOptions { namespace: Some(env.ns().to_owned()), args, ..OperatorOptions::default() };
-    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let _operator = env.start_operator(OperatorOptions::with_flags("--write-rate 8")).await.unwrap();
     env.apply_as("user", &workload("other", &json!({"replicas": 0}))).await.unwrap();
     apply_all(&env, "app:1").await;
     let deployments = env.api::<Deployment>();
@@ -78,10 +75,7 @@ async fn the_other_children_of_new_workloads_are_created_before_all_deployments(
         env.apply_as("user", &workload(&format!("w{number}"), &spec)).await.unwrap();
     }
     let made = env.api::<Deployment>().watch(&WatchParams::default(), "0").await.unwrap();
-    let args = ["--concurrency", "1"].map(str::to_owned).to_vec();
-    let options =
-        OperatorOptions { namespace: Some(env.ns().to_owned()), args, ..OperatorOptions::default() };
-    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let _operator = env.start_operator(OperatorOptions::with_flags("--concurrency 1")).await.unwrap();
     let made = made.filter_map(async |event| match event.unwrap() {
         WatchEvent::Added(deployment) => Some(version(&deployment)),
         _ => None,

@@ -26,12 +26,12 @@ const FOREIGN: [&str; 8] = [
     "kube_pod_container_resource_limits",
     "kube_pod_container_status_restarts_total",
 ];
-/// Those that kube-state-metrics makes of Workloads, whose namespace is the Workload's.
+/// The metrics that kube-state-metrics makes of Workloads, whose namespace is the Workload's.
 const OF_WORKLOADS: &str = "baton_workload_";
 /// Labels that Prometheus adds when it scrapes.
 const OF_THE_TARGET: [&str; 2] = ["namespace", "pod"];
 
-/// What Prometheus' parser returns for one expression.
+/// The result of Prometheus' parser for one expression.
 #[derive(Debug, Deserialize)]
 struct Parsed {
     error: Option<String>,

@@ -63,7 +63,7 @@ pub struct Installation {
     pub values: Option<&'static str>,
 }
 
-/// What identifies an object.
+/// The identity of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub kind: String,

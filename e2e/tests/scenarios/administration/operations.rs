@@ -34,7 +34,7 @@ fn literals(path: &str) -> BTreeSet<String> {
     found
 }
 
-/// Those of `all` that aren't among `known`.
+/// The names of `all` that aren't among `known`.
 fn without(all: BTreeSet<String>, known: &[&str]) -> BTreeSet<String> {
     all.into_iter().filter(|one| !known.contains(&one.as_str())).collect()
 }

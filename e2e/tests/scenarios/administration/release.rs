@@ -100,7 +100,7 @@ impl Programs {
         command.env("LOG", self.0.path().join("log")).args(args).output().unwrap()
     }
 
-    /// What the programs have logged.
+    /// The log of the programs.
     fn log(&self) -> String {
         fs::read_to_string(self.0.path().join("log")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Where a case is played: a namespace, the actions of users and other controllers, and the state of the objects.
+//! The place in which a case is played: a namespace, the actions of users and other controllers, and the state of the objects.
 
 use std::fmt::Debug;
 

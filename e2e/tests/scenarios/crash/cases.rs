@@ -18,7 +18,7 @@ pub struct HandoverCase {
     pub name: &'static str,
     /// The steps from an empty namespace to where the handover begins.
     pub before: Vec<HandoverStep>,
-    /// What users and other controllers then do. The last one waits for the end.
+    /// The steps of the handover. The last one waits for the end.
     pub steps: Vec<HandoverStep>,
     /// Each value of `spec.replicas` during the steps, beginning with the one before them.
     pub values: &'static [i32],
@@ -56,7 +56,7 @@ pub struct State {
 }
 
 impl HandoverCase {
-    /// Where it must end.
+    /// The state at the end.
     pub fn end(&self) -> &State {
         match self.steps.last() {
             Some(HandoverStep::Await(end)) => end,
