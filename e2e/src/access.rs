@@ -1,4 +1,4 @@
-//! What the API server lets a user do.
+//! The permissions of a user, from the API server.
 
 use baton_testbed::Error;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};

@@ -1,4 +1,4 @@
-//! What `kubectl apply` without `--server-side` sends for a new object.
+//! The request of `kubectl apply` without `--server-side` for a new object.
 
 use baton_testbed::{Error, writes::LAST_APPLIED};
 use kube::{Client, ResourceExt as _, api::PostParams, core::DynamicObject};

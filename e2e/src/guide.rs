@@ -18,7 +18,7 @@ const COMMANDS: &str = "sh";
 pub struct Block {
     /// The heading that it is below.
     pub heading: String,
-    /// What follows the fence, such as `sh` or `console`.
+    /// The word after the fence, such as `sh` or `console`.
     pub kind: String,
     /// Its lines.
     pub text: String,

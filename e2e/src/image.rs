@@ -29,7 +29,7 @@ const HOST: [&str; 6] =
 const FOLDERS: [&str; 5] = ["/opt/toolchain", "/opt/cargo/registry", "/root", "/tmp", "/usr/local"];
 /// Links of a merged `/usr`.
 const LINKS: [&str; 3] = ["bin", "lib", "lib64"];
-/// What the image depends on in the repository: the operator's crates, and how they are built. Other files don't change the image.
+/// The files that the image depends on: the operator's crates, and how they are built. Other files don't change the image.
 const SOURCES: [&str; 12] = [
     ".dockerignore",
     "Cargo.lock",

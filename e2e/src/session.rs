@@ -19,7 +19,7 @@ const PROMPT: &str = "$ ";
 /// The beginning of a file's name.
 const FILE: &str = "# ";
 
-/// Where commands run.
+/// The world of the commands of a session.
 pub trait World {
     /// Saves a file for the commands.
     fn save(&self, name: &str, text: &str) -> Result<(), Error>;
@@ -27,11 +27,11 @@ pub trait World {
     /// The output of a command, see [`output`]. `old` is the page's, for a command that this world can't run.
     fn run(&self, command: &str, old: &str) -> impl Future<Output = Result<String, Error>>;
 
-    /// What happens between two commands.
+    /// Called between two commands.
     fn pause(&self) -> impl Future<Output = ()>;
 }
 
-/// What a page shows of a command: its output, and its exit code if that isn't 0.
+/// The text of a page about a command: its output, and its exit code if that isn't 0.
 pub fn output(mut text: String, code: i32) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

@@ -11,7 +11,7 @@ fn explored(configuration: Configuration, fault: Option<Fault>) -> Exploration {
     explore(configuration, fault, |_| {})
 }
 
-/// What a fault leads to, in the configuration of this name.
+/// The result of a fault, in the configuration of this name.
 fn with_fault(fault: Fault, name: &str) -> Exploration {
     let configuration = configurations(Extent::Quick).into_iter().find(|one| one.name == name).unwrap();
     explored(configuration, Some(fault))

@@ -217,7 +217,7 @@ const PLAYED: [&str; 10] = [
     "TaintNodesByCondition",
 ];
 
-/// Those that do nothing, as their features are off by default.
+/// The plugins that do nothing, as their features are off by default.
 const OFF: [&str; 3] = ["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
 #[test]

@@ -26,7 +26,7 @@ pub use self::{
     reads::reads,
 };
 
-/// How much to compare.
+/// The size of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// About how many requests to send.
@@ -44,13 +44,13 @@ pub struct Difference {
     pub sequence: String,
     /// The request.
     pub request: String,
-    /// Where the responses differ: the real server's first.
+    /// The difference of the responses: the real server's first.
     pub lines: String,
     /// The entry of [`NOT_PLAYED`] that explains it, if one does.
     pub excuse: Option<&'static str>,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// How many responses were compared.

@@ -155,7 +155,7 @@ fn named(known: &mut Vec<String>, value: &str, sort: &str) -> String {
     format!("<{sort} {position}>")
 }
 
-/// Where two responses differ; `None` if they don't.
+/// The difference of two responses; `None` without one.
 pub(super) fn difference(real: &Response, ours: &Response) -> Option<String> {
     let mut lines = Vec::new();
     if real.code != ours.code {

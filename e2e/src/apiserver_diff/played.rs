@@ -1,10 +1,10 @@
-//! What the server inside the process doesn't play, and compared requests show.
+//! Behaviour that the server inside the process lacks, and that compared requests show.
 
 use baton_testbed::Json;
 
 use super::pair::Response;
 
-/// What isn't played, and the behaviour instead.
+/// A behaviour that is absent, and the one instead.
 pub const NOT_PLAYED: &[(&str, &str)] = &[
     (KEY_PAIRS, "no warning: keys and certificates aren't read"),
     (PROFILES, "they stay annotations: no field is set, no warning is given"),
@@ -66,7 +66,7 @@ fn without_difference(message: &str) -> String {
     }
 }
 
-/// What explains a difference between responses about a kind, given its lines.
+/// The explanation of a difference between responses about a kind, given its lines.
 pub(super) fn excuse(
     kind: &str,
     is_custom: bool,

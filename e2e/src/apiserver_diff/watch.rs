@@ -42,7 +42,7 @@ impl Watches {
         })
     }
 
-    /// Where they differ.
+    /// The difference.
     pub(super) async fn difference(mut self, mut names: [Names; 2]) -> Option<String> {
         let ours = self.ours.all(0).await;
         let real = self.real.all(ours.len()).await;

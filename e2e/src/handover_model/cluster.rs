@@ -7,7 +7,7 @@ use super::server::ObjectId;
 /// Everything that a pass decides from, as the API server has it or as the operator's caches show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cluster {
-    /// What the Workload asks for.
+    /// The Workload's spec.
     pub spec: Spec,
     /// The Workload's `metadata.generation`, which every edit increments.
     pub generation: u8,
@@ -52,7 +52,7 @@ impl Cluster {
     }
 }
 
-/// Who decides the replica count, according to the Workload.
+/// The Workload's spec, as far as it is about the replica count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Spec {
     /// `spec.replicas` alone.
@@ -80,7 +80,7 @@ impl Spec {
     }
 }
 
-/// What one watch delivers, so that it lags behind together. One watch delivers all HorizontalPodAutoscalers.
+/// The objects of one watch, which lag behind together. One watch delivers all HorizontalPodAutoscalers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The Workload.

@@ -1,8 +1,8 @@
-//! What is explored: where it starts, what people may ask for, and how often each disturbance may happen.
+//! The spaces that are explored: their starts, the specs of users, and how often each disturbance may happen.
 
 use super::{cluster::Spec, state::Budgets};
 
-/// How far to go.
+/// The size of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Some seconds.
@@ -16,9 +16,9 @@ pub enum Extent {
 pub struct Configuration {
     /// A short text.
     pub name: &'static str,
-    /// Where it starts.
+    /// The states to start from.
     pub starts: Vec<Start>,
-    /// What the Workload may ask for.
+    /// The specs that the Workload may have.
     pub specs: Vec<Spec>,
     /// How often each disturbance may happen.
     pub budgets: Budgets,
@@ -27,7 +27,7 @@ pub struct Configuration {
 /// A state to start from.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// What the Workload asks for.
+    /// The Workload's spec.
     pub spec: Spec,
     /// Whether the operator has come to rest with it. If not, only the Workload exists.
     pub exists: bool,
@@ -58,7 +58,7 @@ impl Start {
 const THREE: Spec = Spec::Number(3);
 const NINE: Spec = Spec::Number(9);
 
-/// What is explored, to this extent.
+/// All spaces, to this extent.
 pub fn configurations(extent: Extent) -> Vec<Configuration> {
     let none = Budgets::default();
     let there_and_back = || vec![Start::at_rest(THREE), Start::scaled(Spec::Own)];

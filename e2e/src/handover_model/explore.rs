@@ -27,7 +27,7 @@ pub struct Progress {
     pub time: Duration,
 }
 
-/// What an exploration found.
+/// The result of an exploration.
 #[derive(Clone, Debug)]
 pub struct Exploration {
     /// How far it went.

@@ -5,7 +5,7 @@
 //! guards and retries, and the merge core, which is the API server here. The model of the world is written for it: the guards of a
 //! server, watches that lag, lost requests and responses, crashes, autoscalers, users.
 //!
-//! What is bounded, and what is left out:
+//! Limits of the model:
 //!
 //! - Each disturbance happens at most as often as its [`Budgets`] allow. The operator's own steps have no bound.
 //! - Equal content has an equal `resourceVersion`, or the space would be infinite. So a write that was planned from an equal

@@ -134,7 +134,7 @@ impl Model for Handover {
     }
 }
 
-/// What may happen to the next request of a pass.
+/// The possible deliveries of the next request of a pass.
 fn deliveries(pending: Pending, state: &State) -> Vec<Delivery> {
     let Budgets { losses, crashes, late, .. } = state.left;
     let mut deliveries = vec![Delivery::Responded];
@@ -158,7 +158,7 @@ fn deliveries(pending: Pending, state: &State) -> Vec<Delivery> {
 }
 
 impl Handover {
-    /// What others may do, besides the operator.
+    /// The possible actions of all but the operator.
     fn disturbances(&self, state: &State, actions: &mut Vec<Action>) {
         let State { cluster, left, .. } = state;
         if left.edits > 0 {
@@ -385,7 +385,7 @@ impl Machinery {
         state.may_own &= after.replicas.owners.baton;
         let before = before.map(|before| before.replicas);
         self.occurrences.moved(state.cluster.spec == Spec::HandsOff, before, after.replicas, sent.is_some());
-        // What was read before is outdated.
+        // All reads before are outdated.
         state.under_way = UnderWay::default();
         overtake(state, ChildKind::Deployment);
     }

@@ -1,4 +1,4 @@
-//! What happened while the model was explored: a model in which nothing happens would keep every promise.
+//! Counters of what happened while the model was explored: a model in which nothing happens would keep every promise.
 
 use std::collections::BTreeMap;
 

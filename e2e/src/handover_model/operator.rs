@@ -28,7 +28,7 @@ use super::{
     server::{NAME, NAMESPACE, ObjectId, RequestId, Server, ServerResponse, moment, scaler_owns},
 };
 
-/// What a guard of a JSON patch tests.
+/// The path that a guard of a JSON patch tests.
 const VERSION: &str = "/metadata/resourceVersion";
 const UID: &str = "uid-of-the-workload";
 
@@ -62,7 +62,7 @@ impl Sent {
     }
 }
 
-/// What a pass does next.
+/// The next action of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
     Read(Read),
@@ -70,10 +70,10 @@ pub(super) enum Pending {
     Done,
 }
 
-/// What a pass receives.
+/// The input of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Received {
-    /// What it read. The rest of the cluster is empty.
+    /// The objects that it read. The rest of the cluster is empty.
     Read(Cluster),
     Written(ServerResponse),
     /// No response came.
@@ -196,7 +196,7 @@ impl PassStore {
         id
     }
 
-    /// What a read shows.
+    /// The result of a read.
     pub(super) fn shown(read: Read, cluster: &Cluster) -> Received {
         let part = match read {
             Read::Workload => Part::Workload,

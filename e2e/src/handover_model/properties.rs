@@ -15,7 +15,7 @@ use super::{
 /// A write of Baton's to the Deployment, as it is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JudgedWrite {
-    /// What the Workload that it was planned from asks for.
+    /// The spec that it was planned from.
     pub(crate) wanted: Wanted,
     /// The Deployment's replica count as the status recorded it.
     pub(crate) recorded: Option<i32>,
@@ -99,7 +99,7 @@ impl Broken {
     }
 }
 
-/// What a write to the Deployment broke, by its replica count before and after. Without `sent` it wasn't Baton's. `rogue` is
+/// The promises that a write to the Deployment broke, by its replica count before and after. Without `sent` it wasn't Baton's. `rogue` is
 /// whether it was the rogue's.
 pub(crate) fn judge(
     before: Option<JudgedReplicas<'_>>,
@@ -123,7 +123,7 @@ pub(crate) fn judge(
     broken
 }
 
-/// What Baton's write may set the replica count to.
+/// The replica counts that Baton's write may set.
 fn says(sent: &JudgedWrite, before: Option<JudgedReplicas<'_>>) -> Option<i32> {
     let recorded = sent.recorded.filter(|number| *number > 0);
     match (sent.wanted, before) {

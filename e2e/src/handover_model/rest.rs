@@ -1,4 +1,4 @@
-//! What the operator does without disturbances.
+//! The operator without disturbances.
 
 use super::{
     cluster::{Cluster, START, Spec},

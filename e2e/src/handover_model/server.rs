@@ -73,7 +73,7 @@ struct Object {
     to_resume: Option<i32>,
 }
 
-/// What is judged of a Deployment.
+/// The part of a Deployment that is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JudgedReplicas<'a> {
     pub(crate) replicas: &'a Replicas,
@@ -122,7 +122,7 @@ impl Server {
         &self.requests[usize::from(id.0)]
     }
 
-    /// What the operator predicts with.
+    /// The schemas of the operator's predictions.
     pub(super) fn schemas(&self) -> &Schemas {
         &self.schemas
     }

@@ -10,11 +10,11 @@ use super::{
 /// A state of the model: the cluster, what the operator's caches show of it, what the operator does, and what is on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// What the API server has.
+    /// The objects of the API server.
     pub cluster: Cluster,
-    /// What the operator's caches show.
+    /// The objects in the operator's caches.
     pub cached: Cluster,
-    /// What the operator does.
+    /// The activity of the operator.
     pub operator: OperatorState,
     /// A write that its sender has given up, and that may still arrive and be stored. It isn't kept if it is guarded and its object
     /// was written since: it would be refused.
@@ -29,13 +29,13 @@ pub struct State {
     pub own_is_late: bool,
     /// How many autoscalers Baton has created: each has a uid of its own.
     pub made: u8,
-    /// What may still happen.
+    /// The disturbances that may still happen.
     pub left: Budgets,
-    /// What the last step broke.
+    /// The promises that the last step broke.
     pub broken: Broken,
 }
 
-/// What the operator does.
+/// The activity of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperatorState {
     /// It waits for its next pass.
@@ -134,7 +134,7 @@ impl Budgets {
     }
 }
 
-/// What a step broke: a bit for each promise.
+/// The promises that a step broke: a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Broken(pub(super) u16);
 
@@ -172,7 +172,7 @@ pub enum Action {
     Delete,
 }
 
-/// What happens to a request.
+/// The delivery of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
     /// It is carried out, and the response arrives.

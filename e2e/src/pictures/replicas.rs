@@ -59,7 +59,7 @@ pub struct Track {
     pub changes: Vec<Change>,
 }
 
-/// What an operator does with `spec.replicas` once an autoscaler is to set it.
+/// The behaviour of an operator when an autoscaler begins to set `spec.replicas`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operator {
@@ -190,7 +190,7 @@ fn container() -> Value {
     json!({"name": "app", "image": "app:1", "resources": {"requests": {"cpu": format!("{PER_POD}m")}}})
 }
 
-/// What an autoscaler and `spec.autoscaling` have in common. How fast it scales is Kubernetes' default.
+/// The common fields of an autoscaler and of `spec.autoscaling`. It scales at Kubernetes' default speed.
 fn scaling() -> Value {
     let target = json!({"type": "AverageValue", "averageValue": format!("{PER_POD}m")});
     let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
@@ -221,7 +221,7 @@ impl Running {
         Ok(Self { recorder, began })
     }
 
-    /// What was recorded.
+    /// Ends the recording, and returns the changes.
     async fn end(self) -> Result<Vec<Change>, Error> {
         tokio::time::sleep_until(self.began + BEFORE + AFTER).await;
         let mut changes: Vec<Change> = Vec::new();

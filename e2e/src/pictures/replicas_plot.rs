@@ -81,7 +81,7 @@ fn line(chart: &Chart, changes: &[Change], at: impl Fn(f64) -> f64) -> String {
     line
 }
 
-/// What came of it.
+/// The text below a chart.
 fn note(track: &Track) -> String {
     let counts = counts(track);
     match track.operator {

@@ -1,4 +1,4 @@
-//! What all pictures have in common: an SVG document that browsers and code hosts show in a light and in a dark theme.
+//! The base of all pictures: an SVG document that browsers and code hosts show in a light and in a dark theme.
 //!
 //! No library draws it: those for plots write fixed colours, and no description for people who can't see the picture.
 
@@ -12,7 +12,7 @@ text{font:12px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.end{tex
 /// The same in a dark theme; what follows in the style is for a dark theme too, and a `}` ends it.
 pub(crate) const DARK_TEXT: &str = "@media(prefers-color-scheme:dark){text{fill:#d1d7e0}";
 
-/// What is drawn. Each shape has classes of the style.
+/// The shapes. Each has classes of the style.
 #[derive(Default)]
 pub(crate) struct Body(String);
 
@@ -68,12 +68,12 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    /// Where this share of the width is.
+    /// The position of this share of the width.
     pub(crate) fn x(&self, share: f64) -> f64 {
         tenths(self.left + self.width * share)
     }
 
-    /// Where a value is.
+    /// The position of a value.
     pub(crate) fn y(&self, value: f64) -> f64 {
         tenths(self.bottom - (self.bottom - self.top) * value / self.most)
     }

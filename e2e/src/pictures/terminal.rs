@@ -1,4 +1,4 @@
-//! What `cargo demo` shows in a terminal of 80 columns, as a picture that scrolls.
+//! The output of `cargo demo` in a terminal of 80 columns, as a picture that scrolls.
 
 use std::{
     env,

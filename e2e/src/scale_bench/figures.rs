@@ -81,7 +81,7 @@ impl Phase {
     }
 }
 
-/// What a phase cost.
+/// The cost of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// How many Workloads changed; 0 in phases without changes.
@@ -164,7 +164,7 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// What each of so many settled Workloads adds.
+    /// The share of each of so many settled Workloads.
     #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 bytes")]
     pub fn each(&self, workloads: u32) -> f64 {
         self.settled.saturating_sub(self.bare) as f64 / f64::from(workloads.max(1))
@@ -180,7 +180,7 @@ pub struct Run {
     pub server: Kind,
     /// How many Workloads there were.
     pub workloads: u32,
-    /// What each phase cost. An operator without a signal for it has no resync.
+    /// The cost of each phase. An operator without a signal for it has no resync.
     pub phases: BTreeMap<Phase, Figures>,
     /// Its memory.
     pub memory: Residence,

@@ -99,7 +99,7 @@ impl Running {
         memory(self.process.pid())
     }
 
-    /// What it has counted since it was started.
+    /// Its counters since it was started.
     pub async fn metrics(&self) -> Result<Metrics, Error> {
         let (address, what) = (self.address, "the metrics of the operator");
         let text = blocking(move || net::http_get(address, "/metrics").map_err(Error::parse(what))).await?;

@@ -255,7 +255,7 @@ impl Mark {
         Ok(Self { began: Instant::now(), cpu: operator.cpu()?, server_cpu: server.cpu()?, requests })
     }
 
-    /// What was used since, with the latencies of all that became current since.
+    /// The cost since then, with the latencies of all Workloads that became current.
     async fn figures<S>(
         self,
         bench: &Bench<'_, S>,

@@ -42,7 +42,7 @@ pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
     whole
 }
 
-/// What a write to this object, other than an apply, sets `managedFields` to.
+/// The `managedFields` that a write other than an apply sets.
 pub(super) fn owners_in(method: Method, body: &Json, live: Option<&Json>) -> Owners {
     let otherwise = match method {
         Method::Create | Method::Replace => Owners::Absent,

@@ -67,7 +67,7 @@ impl Crd {
         format!("{}.{GROUP}", self.plural())
     }
 
-    /// What is sent to the API server. `probe` is the name of an additional property in all schemas: a client can see by it whether
+    /// The object for the API server. `probe` is the name of an additional property in all schemas: a client can see by it whether
     /// the server uses this CRD.
     pub(super) fn object(&self, probe: &str) -> Json {
         let mut subresources = json!({});

@@ -1,4 +1,4 @@
-//! What a scenario expects of its subject, as it was last read.
+//! Expectations of the subject, as it was last read.
 
 use baton_testbed::Json;
 

@@ -29,7 +29,7 @@ impl Subject {
 }
 
 impl KubectlStep<'_> {
-    /// What it reads for `-f -`: the subject, written like all bodies.
+    /// The input for `-f -`: the subject, written like all bodies.
     pub fn reading(mut self, object: &str) -> Self {
         let (resource, name) = self.subject.target();
         self.input = Some(body::completed(body::parse(object), &resource, &name));

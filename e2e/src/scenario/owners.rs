@@ -10,7 +10,7 @@ use baton_testbed::Json;
 pub(super) struct Owner {
     /// The field manager and how it wrote: `kubectl (Apply)`, `kube-controller-manager (Update scale)`.
     pub(super) name: String,
-    /// What it owns, spelled as in conflicts and in the order of the field set.
+    /// The fields that it owns, spelled as in conflicts and in the order of the field set.
     pub(super) paths: Vec<String>,
 }
 

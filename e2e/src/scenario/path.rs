@@ -28,7 +28,7 @@ pub(super) fn at<'j>(json: &'j Json, path: &str) -> Option<&'j Json> {
     at(item?, rest)
 }
 
-/// What is in the brackets at the start of a path, and what follows them.
+/// The text in the brackets at the start of a path, and the text after them.
 fn element(path: &str) -> Option<(&str, &str)> {
     let inner = path.strip_prefix('[')?;
     let mut quoted = false;

@@ -13,7 +13,7 @@ pub struct Recorded {
     pub subresource: &'static str,
     /// Whether a controller wrote it by itself.
     pub by_others: bool,
-    /// What was sent, as the scenario wrote it.
+    /// The body, as the scenario wrote it.
     pub sent: Option<Json>,
     /// The server's message where it refused.
     pub refusal: Option<String>,

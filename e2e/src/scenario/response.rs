@@ -6,7 +6,7 @@ use baton_testbed::{Json, prediction::response};
 
 use super::{body, owners, path, show};
 
-/// What a step expects of the server.
+/// The response that a step expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     /// Any success, or only this code.

@@ -1,4 +1,4 @@
-//! What all scenarios share: an API server, its schemas, and the merge core. Of the controllers, only the autoscaler writes to the
+//! The server that all scenarios share, with its schemas and the merge core. Of the controllers, only the autoscaler writes to the
 //! objects of scenarios.
 
 use std::{

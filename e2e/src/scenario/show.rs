@@ -11,7 +11,7 @@ const WIDEST: usize = 78;
 pub(super) struct Failure<'a> {
     pub(super) scenario: &'a str,
     pub(super) sentence: &'a str,
-    /// What is wrong.
+    /// The problems.
     pub(super) problems: &'a [String],
     /// The object before.
     pub(super) live: &'a Json,

@@ -25,7 +25,7 @@ pub struct ScenarioStep<'s> {
     pub(super) subject: &'s mut Subject,
     pub(super) resource: Resource,
     pub(super) name: String,
-    /// How it writes; absent for a deletion, which the merge core doesn't predict.
+    /// The method; absent for a deletion, which the merge core doesn't predict.
     pub(super) method: Option<Method>,
     pub(super) manager: Manager,
     pub(super) subresource: &'static str,

@@ -24,9 +24,9 @@ pub struct Subject {
     record: Vec<Recorded>,
     /// The CRDs of this scenario, with the objects that were sent.
     crds: Vec<(Crd, Json)>,
-    /// Where the audit log ended when the scenario began.
+    /// The end of the audit log when the scenario began.
     opened: Mark,
-    /// Where it ended when the subject was last read.
+    /// The end of the audit log when the subject was last read.
     pub(super) mark: Mark,
     /// Other objects, by the path of their collection and their name, as they were last read, and when that was.
     known: BTreeMap<(String, String), (Option<Json>, Mark)>,

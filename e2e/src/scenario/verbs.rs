@@ -1,4 +1,4 @@
-//! How a scenario writes to its subject: each verb starts a step.
+//! The verbs by which a scenario writes to its subject. Each starts a step.
 
 use baton_testbed::{
     Json,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::handover_model::Delivery;
 
-/// What may become of a write.
+/// The possible deliveries of a write.
 const DELIVERIES: [Delivery; 6] = [
     Delivery::Lost,
     Delivery::ResponseLost,

@@ -70,7 +70,7 @@ pub(crate) struct SimulatedCluster {
     pub(super) tally: Tally,
 }
 
-/// Where an operator runs.
+/// The place in which an operator runs.
 pub(super) struct Host {
     operator: OperatorId,
     running: Option<(Process, InProcess)>,
@@ -144,7 +144,7 @@ impl SimulatedCluster {
         time_since(self.began)
     }
 
-    /// What the operators have logged, one process after the other.
+    /// The logs of the operators, one process after the other.
     pub(super) fn log(&self) -> String {
         self.logs.iter().map(Log::text).collect()
     }
@@ -223,7 +223,7 @@ impl SimulatedCluster {
         Ok(())
     }
 
-    /// What may be delivered now, and when more may be.
+    /// The items that may be delivered now, and when more may be.
     fn ready(&self) -> (Vec<Ticket>, Option<Instant>) {
         self.network.ready(|ticket, item| {
             let host = self.hosts.iter().find(|host| host.operator == ticket.process.operator);

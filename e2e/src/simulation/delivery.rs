@@ -148,7 +148,7 @@ impl SimulatedCluster {
         response
     }
 
-    /// What an operator with a fault sends, or receives, instead of a request.
+    /// The request that an operator with a fault sends instead, or the response that it receives.
     async fn mistakes(&mut self, process: Process, request: Request<Bytes>) -> Mistaken {
         let Some(faulty) = &mut self.faulty else { return Mistaken::Sends(vec![request], None) };
         let about = About::of(&request);
@@ -216,7 +216,7 @@ impl SimulatedCluster {
     }
 }
 
-/// What happens to a request of an operator with a fault.
+/// The delivery of a request of an operator with a fault.
 enum Mistaken {
     /// The operator receives this response, and nothing is sent.
     Responds(ServerResponse),
@@ -249,7 +249,7 @@ fn refusal(code: u16) -> ServerResponse {
     made_up(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &status)
 }
 
-/// What a write shows about what it was planned from.
+/// The inputs of a write, as far as it shows them.
 fn author(request: &Request<Bytes>, since: u64, is_late: bool) -> Author {
     let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
     let hands_over = faulty::read(request).as_ref().is_some_and(hands_over);

@@ -1,6 +1,6 @@
 //! Checks each stored version: the promises of the model checker, for the real operator's writes.
 //!
-//! What a pass was planned from isn't visible from outside. A write is correct if it is correct for any version of the Workload's
+//! The inputs of a pass aren't visible from outside. A write is correct if it is correct for any version of the Workload's
 //! spec that it may have been planned from: from the one that the status was about when it was sent, to the newest.
 //!
 //! An autoscaler chooses within its limits, or within its old limits for a short time. So no replica count is less than what was
@@ -61,7 +61,7 @@ impl Author {
 pub struct Violation {
     /// The name of the promise. A smaller run has to break the same.
     pub what: String,
-    /// What was found, and what was expected.
+    /// The state that was found, and the expected one.
     pub how: String,
 }
 
@@ -147,7 +147,7 @@ impl Judge {
         Some(Violation { what: what.to_owned(), how })
     }
 
-    /// What is wrong with a replica count that its only autoscaler should have set for this load, in pods.
+    /// The error in a replica count that its only autoscaler should have set for this load, in pods.
     pub(crate) fn off_load(&self, workload: WorkloadId, load: u32) -> Option<String> {
         let history = self.histories.get(&workload)?;
         let mut live = history.autoscalers.iter().filter(|one| one.until.is_none());
@@ -279,7 +279,7 @@ impl History {
         None
     }
 
-    /// What Baton's write broke, whichever of the candidates it was planned from.
+    /// The promise that Baton's write broke, whichever of the candidates it was planned from.
     fn judged(&self, after: &DeploymentVersion, author: &Author) -> Broken {
         let before = self.now().map(DeploymentVersion::judged);
         let planned_from = author.planned_from.and_then(|revision| self.at(revision));

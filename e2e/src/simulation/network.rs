@@ -177,7 +177,7 @@ impl Network {
         self.0.arrived.notified().await;
     }
 
-    /// What may be delivered now, in its order, and when the next item may be. `may` returns until when an item has to wait.
+    /// The items that may be delivered now, in their order, and when the next one may be. `may` returns until when an item has to wait.
     pub(super) fn ready(
         &self,
         may: impl Fn(&Ticket, &Item) -> Option<Instant>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{plan::WorkloadId, requests};
 
-/// What is observed.
+/// The kinds that are observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Observed {
     Workload,
@@ -31,7 +31,7 @@ pub(crate) struct Observer {
     watches: Vec<(Observed, BoxStream<'static, kube::Result<WatchEvent<Value>>>)>,
     /// The live objects, by their UID.
     live: BTreeMap<String, Version>,
-    /// What was stored while it didn't watch.
+    /// The versions that were stored while it didn't watch.
     missed: Vec<Version>,
 }
 
@@ -73,7 +73,7 @@ impl Observer {
         Ok(())
     }
 
-    /// What was stored since the last call, in the order of the versions.
+    /// All that was stored since the last call, in the order of the versions.
     pub(crate) fn seen(&mut self) -> Vec<Version> {
         let mut versions = std::mem::take(&mut self.missed);
         for (what, events) in &mut self.watches {

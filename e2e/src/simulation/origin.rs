@@ -33,7 +33,7 @@ pub(super) fn install() {
     LazyLock::force(&INSTALLED);
 }
 
-/// What is installed, as YAML.
+/// The manifests that are installed.
 fn manifests() -> Result<Vec<String>, Error> {
     const NAMESPACES: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
 ---

@@ -19,7 +19,7 @@ pub(crate) const PER_POD: u32 = 100;
 /// All that a run depends on, apart from the code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Where it came from. It also decides the order in which requests and responses arrive.
+    /// The seed that it came from. It also decides the order in which requests and responses arrive.
     pub seed: u64,
     /// Whether two operators elect a leader, or there is only one operator.
     pub elected: bool,
@@ -27,7 +27,7 @@ pub struct Plan {
     pub has_pods: bool,
     /// How long nothing happens at the end, once everything has come to rest.
     pub quiet: Duration,
-    /// What happens.
+    /// The events.
     pub events: Vec<TimedEvent>,
 }
 
@@ -49,7 +49,7 @@ pub struct Event {
     pub(crate) effect: Effect,
 }
 
-/// What an event does.
+/// The effect of an event.
 #[derive(Clone)]
 pub(crate) enum Effect {
     /// A user applies a Workload.
@@ -58,7 +58,7 @@ pub(crate) enum Effect {
     Requests(Vec<Request<Vec<u8>>>),
     /// The load becomes right for so many pods.
     Load(WorkloadId, u32),
-    /// What only the simulated cluster can do.
+    /// A change of the simulated cluster.
     Disturb(Arc<dyn Fn(&mut SimulatedCluster) + Send + Sync>),
 }
 
@@ -127,7 +127,7 @@ pub enum Trigger {
 }
 
 impl WorkloadId {
-    /// Those of simulated clusters. A soak may have more.
+    /// The Workloads of simulated clusters. A soak may have more.
     pub const SIMULATED: [Self; 3] = [Self(0), Self(1), Self(2)];
     /// The namespaces of all Workloads.
     pub const NAMESPACES: [&str; 2] = ["shop", "lab"];

@@ -1,4 +1,4 @@
-//! What must hold when the disturbances are over: everything is as the specs say, and no operator writes.
+//! The checks when the disturbances are over: everything is as the specs say, and no operator writes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -88,7 +88,7 @@ async fn of_workload(cluster: &Resting<'_>, workload: WorkloadId) -> Result<Opti
     if let Some(how) = number(&seen) {
         return Ok(Some(violation("the replica count has the right owner", format!("{workload}: {how}"))));
     }
-    // What isn't planned waits for something, such as an autoscaler for a Deployment that isn't the Workload's.
+    // A child that isn't planned waits for something, such as an autoscaler for a Deployment that isn't the Workload's.
     let results = planned.steps.iter().map(|step| (step.child(), ChildResult::Applied)).collect();
     let pass = Pass { refused: planned.refused, results, ..Pass::unchanged(seen) };
     let expected = report::status(&pass, &status, cluster.now);
@@ -101,7 +101,7 @@ async fn of_workload(cluster: &Resting<'_>, workload: WorkloadId) -> Result<Opti
     Ok(None)
 }
 
-/// What is wrong with the replica count or its owners.
+/// The error in the replica count or its owners.
 fn number(seen: &Snapshot) -> Option<String> {
     let foreign = seen.foreign(ChildKind::Deployment).is_some();
     let Some(replicas) = seen.replicas() else {
@@ -152,7 +152,7 @@ async fn orphans(cluster: &Resting<'_>, workload: WorkloadId) -> Result<Option<V
     Ok(None)
 }
 
-/// What the metrics show of Workloads.
+/// The Workloads in the metrics.
 async fn of_metrics(cluster: &Resting<'_>) -> Result<Option<Violation>, Error> {
     let mut workloads = 0;
     for workload in cluster.workloads {
@@ -195,7 +195,7 @@ pub(super) async fn seen(admin: &Client, id: WorkloadId) -> Result<Option<Snapsh
     Ok(Some(Snapshot::new(Arc::new(workload), children, autoscalers)))
 }
 
-/// What operators wrote since a mark in the trace, though everything was at rest.
+/// Writes of operators since a mark in the trace, though everything was at rest.
 pub(super) fn writes(trace: &Trace, mark: usize, resyncs: bool) -> Option<Violation> {
     let requests = trace.lines()[mark..].iter().filter(|line| line.starts_with('{'));
     let requests = requests.filter(|line| line.contains(USER));

@@ -1,19 +1,19 @@
-//! What is counted of a run.
+//! The counters of a run.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::handover_model::Occurrences;
 
-/// What is counted of a run.
+/// The counters of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Requests of operators that reached the server.
     pub requests: u64,
-    /// Those that could change something.
+    /// The requests that could change something.
     pub writes: u64,
     /// Processes of operators.
     pub starts: u32,
-    /// What the judge counts.
+    /// The counters of the judge.
     pub judged: Judged,
     /// How often each event happened.
     pub events: BTreeMap<&'static str, u64>,
@@ -21,7 +21,7 @@ pub struct Tally {
     pub simulated: Duration,
 }
 
-/// What the judge counts.
+/// The counters of the judge.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
     /// Stored versions.
@@ -32,7 +32,7 @@ pub struct Judged {
     pub scalings: u64,
     /// The lowest distance of a replica count from the least that its owner may set.
     pub lowest_margin: Option<i32>,
-    /// What happened with replica counts.
+    /// The occurrences with replica counts.
     pub occurrences: Occurrences,
 }
 

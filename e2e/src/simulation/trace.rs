@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-/// What happened, in its order.
+/// The events of a run, in their order.
 #[derive(Default)]
 pub(super) struct Trace {
     hasher: DefaultHasher,

@@ -67,14 +67,14 @@ pub fn general(text: &str) -> String {
     general + rest
 }
 
-/// Where `found` isn't what was `wanted`. A list whose items are the same in another order differs as a whole.
+/// The paths at which `found` differs from `wanted`. A list whose items are in another order differs as a whole.
 pub fn differences(wanted: &Value, found: &Value) -> Vec<Difference> {
     let mut all = Vec::new();
     compare("", Some(wanted), Some(found), &mut all);
     all
 }
 
-/// Where `object` isn't what was `applied`. Other fields, and the resourceVersion, aren't compared.
+/// The paths at which `object` differs from what was `applied`. Other fields, and the resourceVersion, aren't compared.
 pub fn not_as_applied(applied: &Value, object: &Value) -> Vec<Difference> {
     let mut all = differences(applied, object);
     all.retain(|difference| difference.wanted.is_some() && difference.path != ".metadata.resourceVersion");

@@ -1,4 +1,4 @@
-//! What was found, sorted, and printed for people.
+//! The findings, sorted, and printed for people.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -43,7 +43,7 @@ pub struct Example {
     pub workload: String,
     /// The number of its case.
     pub step: usize,
-    /// What was done.
+    /// The edits.
     pub edits: Vec<String>,
     /// The spec before; absent for a new Workload.
     pub before: Option<Value>,

@@ -18,11 +18,11 @@ pub trait Installation {
     /// Restarts Baton, and waits until it has reconciled so many Workloads and is at rest.
     fn restart(&mut self, workloads: usize) -> impl Future<Output = Result<(), Error>>;
 
-    /// What Baton did since the last call.
+    /// Baton's writes and mismatches since the last call.
     fn news(&mut self) -> Result<News, Error>;
 }
 
-/// What Baton did for some time.
+/// Baton's writes and mismatches of some time.
 #[derive(Clone, Debug, Default)]
 pub struct News {
     /// The writes of children that it sent, without dry runs and conflicts with a newer version of the child.
@@ -40,7 +40,7 @@ pub struct Sent {
     pub name: String,
     /// The write, in a line.
     pub what: String,
-    /// What was applied; absent for other writes.
+    /// The intent of an apply; absent for other writes.
     pub body: Option<Value>,
 }
 

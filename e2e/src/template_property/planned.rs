@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::change::{Change, lost, stored};
 
-/// What is wrong with the plan of a child: how, and where.
+/// The errors in the plan of a child: the kind of error, and the path.
 pub fn faults(
     plan: &PlannedChild,
     before: Option<&Value>,

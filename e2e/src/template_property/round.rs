@@ -79,7 +79,7 @@ impl Breach {
 
 type Children = BTreeMap<&'static str, DynamicObject>;
 
-/// What is known of a Workload's turn.
+/// The observations of a turn of a Workload.
 #[derive(Debug, Default)]
 struct Seen {
     plan: Option<Vec<PlannedChild>>,
@@ -179,7 +179,7 @@ fn content(spec: &Value) -> [Value; 3] {
     ["template", "rollout", "service"].map(|part| spec[part].clone())
 }
 
-/// Where a prediction was wrong, without the values.
+/// The paths of a wrong prediction, without the values.
 fn place(mismatch: &str) -> &str {
     mismatch.split(": predicted").next().unwrap_or_default()
 }
@@ -198,7 +198,7 @@ struct Board {
     children: [(Kind, Api<DynamicObject>); Kind::ALL.len()],
 }
 
-/// What Baton reports when it has finished a spec.
+/// Baton's report about a finished spec.
 enum Reported {
     Applied,
     Previewed,

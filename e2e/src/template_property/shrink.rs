@@ -76,7 +76,7 @@ impl<S: Installation> Tries<'_, S> {
         Ok(self.failing(pairs).await?.into_iter().min_by_key(size))
     }
 
-    /// Those that fail in this way.
+    /// The candidates that fail in this way.
     async fn failing(&mut self, pairs: &[Pair]) -> Result<Vec<Failing>, Error> {
         self.count += 1;
         try_all(self.installation, self.sort, pairs, &format!("small-{}", self.count)).await

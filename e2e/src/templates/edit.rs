@@ -48,7 +48,7 @@ enum Verb {
 /// A possible edit of the value at a place.
 struct Edit<'g> {
     verb: Verb,
-    /// Where, as a JSON pointer.
+    /// The place, as a JSON pointer.
     place: String,
     about: About<'g>,
 }

@@ -17,7 +17,7 @@ const MOST: usize = 2;
 #[derive(Debug)]
 pub(super) struct Grammar(BTreeMap<String, Shape>);
 
-/// What a value may be.
+/// The grammar of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     Literal(Value),

@@ -1,4 +1,4 @@
-//! How much of the processor a process has used, by what Linux says of it. It starts and stops nothing.
+//! The CPU time of a process, from Linux's figures.
 
 use std::{io, path::PathBuf, time::Duration};
 

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions in a cluster, as far as being there goes. What they say is others' business.
+//! Waits until a CustomResourceDefinition is served.
 
 use std::path::Path;
 

@@ -1,9 +1,8 @@
-//! What can go wrong with a test cluster. It knows no component: every message is built from what the failing part says
-//! about itself.
+//! The errors of a test cluster.
 
 use std::{path::PathBuf, process::ExitStatus, time::Duration};
 
-/// Why a control plane, or something that runs beside it, isn't there.
+/// The reason why a control plane, or a program beside it, isn't there or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,7 +11,7 @@ pub enum Error {
     File {
         /// A verb: `read`, `write`, `create`…
         action: &'static str,
-        /// What it was tried on.
+        /// The path.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
@@ -73,11 +72,11 @@ pub enum Error {
     /// Something did not happen in time.
     #[error("{what} did not happen within {} s; {state}", limit.as_secs())]
     Timeout {
-        /// What was waited for.
+        /// The awaited event.
         what: String,
         /// How long.
         limit: Duration,
-        /// What was seen last.
+        /// The state that was seen last.
         state: String,
     },
     /// Something that was to be seen without a gap may have been missed.
@@ -85,7 +84,7 @@ pub enum Error {
     Missed {
         /// Of what, when, and why it can't be found out any more.
         why: String,
-        /// What was seen before and after.
+        /// The events before and after.
         seen: String,
     },
     /// A kubeconfig could not be read or lacks what is needed.
@@ -110,7 +109,7 @@ pub enum Error {
         crate::GIVEN_KUBECONFIG
     )]
     GivenCluster {
-        /// What was asked for.
+        /// The request.
         what: &'static str,
     },
     /// There can be no real node on this machine.
@@ -128,7 +127,7 @@ pub enum Error {
     /// What another program wrote isn't what it was expected to write.
     #[error("can't understand {what}")]
     Parse {
-        /// What was read, and where.
+        /// The text that was read, and where.
         what: String,
         /// The reason.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -136,7 +135,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err` on everything that touches a file: says what was tried on which path.
+    /// For `map_err` on file operations. Names the operation and the path.
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }
@@ -148,7 +147,7 @@ impl Error {
         move |source| Self::Spawn { program, source }
     }
 
-    /// For `map_err` on requests: says what was asked for.
+    /// For `map_err` on requests. Names the request.
     pub fn api(what: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let what = what.into();
         move |source| Self::Api { what, source: Box::new(source) }

@@ -52,7 +52,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         self.janitor.dismiss();
         if !*self.kept.get_mut() {
-            // What can't be removed lies in the system's temporary folder, which is the place for it.
+            // If it can't be removed, it stays in the system's folder for temporary files.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }

@@ -43,7 +43,7 @@ impl Janitor {
         let _ = self.0.wait();
     }
 
-    /// What the system does when the owner ends: the pipe is closed, and nothing else happens.
+    /// Closes the pipe, as the system does when the owner ends.
     #[cfg(test)]
     pub(crate) fn orphan(&mut self) {
         drop(self.0.stdin.take());

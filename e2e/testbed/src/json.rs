@@ -85,7 +85,7 @@ impl Json {
         members.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// What lies at the end of a chain of members.
+    /// The value at the end of a chain of members.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |value, name| value.get(name))
     }

@@ -21,16 +21,16 @@ pub struct Kubectl {
     input: Option<String>,
 }
 
-/// What kubectl wrote, and how it ended.
+/// The output of kubectl, and how it ended.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The arguments, for messages.
     pub args: Vec<String>,
     /// How it ended.
     pub status: ExitStatus,
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: String,
 }
 
@@ -50,7 +50,7 @@ impl Kubectl {
         }
     }
 
-    /// What it reads from standard input, for `-f -`.
+    /// Standard input, for `-f -`.
     #[must_use]
     pub fn input(mut self, text: impl Into<String>) -> Self {
         self.input = Some(text.into());
@@ -101,7 +101,7 @@ fn input(text: &str) -> Result<Stdio, Error> {
 }
 
 impl Output {
-    /// What it wrote to standard output, if it succeeded, or else all about the failure.
+    /// Standard output if it succeeded, or else all about the failure.
     pub fn success(self) -> Result<String, Error> {
         if self.status.success() {
             return Ok(self.stdout);

@@ -73,7 +73,7 @@ pub use recorder::{Event, Recorder};
 pub use replicas::{BelowFloor, ReplicaHistory, ReplicaOwner, ReplicaWatch, ReplicaWrite};
 pub use webhook::{AdmissionWebhook, Review};
 
-/// What `work` comes to, on a thread that it may block.
+/// Runs `work` on a thread that it may block.
 ///
 /// # Errors
 /// That of `work`, or when it panics.
@@ -83,7 +83,7 @@ pub async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(Error::parse("how a thread ended"))?
 }
 
-/// Locks it. A poisoned lock holds what is as good as any: a panic elsewhere fails its own test only.
+/// Locks it, also if it is poisoned: a panic elsewhere fails its own test only.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! How much memory a process has, by what Linux says of it.
+//! The memory of a process, from Linux's figures.
 
 use std::{io, path::PathBuf};
 
@@ -7,11 +7,11 @@ use crate::Error;
 /// The memory of a process, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// What is resident now, with the pages of its binary that were used (`VmRSS`). A container's limit counts this.
+    /// The resident memory, with the used pages of its binary (`VmRSS`). A container's limit counts this.
     pub resident: u64,
     /// The most that was resident at a time (`VmHWM`).
     pub peak: u64,
-    /// What is resident and of the process alone (`RssAnon`): heap and stacks.
+    /// The resident memory of the process alone (`RssAnon`): heap and stacks.
     pub anonymous: u64,
 }
 

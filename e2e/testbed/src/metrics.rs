@@ -1,5 +1,4 @@
-//! What a program counts, read from its text exposition. It knows the form of `OpenMetrics`, which is also that of the
-//! older Prometheus text as far as it goes here, and no metric by name.
+//! The metrics of a program, parsed from the text format of `OpenMetrics` or Prometheus.
 
 /// All samples at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,8 +12,7 @@ struct Sample {
 }
 
 impl Metrics {
-    /// The sum of all samples of this name that have these labels, among others; zero if there is none, as
-    /// of a counter that nothing has happened to.
+    /// The sum of all samples of this name that have these labels, among others; zero if there is none.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&Sample| {
             let carries = |(name, value): &(&str, &str)| {

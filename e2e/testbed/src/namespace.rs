@@ -24,7 +24,7 @@ use crate::{Error, kubeconfig};
 pub struct Namespace {
     name: String,
     kubeconfig: PathBuf,
-    /// What dropping it deletes.
+    /// The objects that a drop deletes.
     on_drop: Option<Deleted>,
 }
 

@@ -1,4 +1,4 @@
-//! Asking again and again, for what comes in its own time.
+//! Polls until something has happened.
 
 use std::{fmt::Debug, thread, time::Duration};
 
@@ -6,17 +6,17 @@ use tokio::time::Instant;
 
 use crate::Error;
 
-/// Far longer than anything takes, also on a slow machine with a lot else to do.
+/// Far longer than anything takes, also on a slow and busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 /// The first pause, short beside what a test takes.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The longest pause: what takes its time is asked for rarely, since each probe costs the API server a request.
+/// The longest pause. Each probe costs the API server a request.
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
-/// What `probe` finds. As long as it finds nothing, it is asked again, after pauses that grow, until patience ends.
+/// Calls `probe` until it finds something, with growing pauses, until patience ends.
 ///
 /// # Errors
-/// When patience has ended: what `probe` saw last instead.
+/// The last error of `probe`, when patience has ended.
 pub async fn poll<T, E>(patience: Duration, mut probe: impl AsyncFnMut() -> Result<T, E>) -> Result<T, E> {
     let end = Instant::now() + patience;
     let mut pause = PAUSE;
@@ -38,10 +38,10 @@ pub async fn eventually<T, E: Debug>(what: &str, probe: impl AsyncFnMut() -> Res
     outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
 }
 
-/// As [`poll`], where an error ends it at once: until then `probe` says in the inner result what it saw instead.
+/// As [`poll`], but an error ends it at once. The inner result of `probe` is what it saw instead.
 ///
 /// # Errors
-/// That of `probe`, or a timeout that says what was seen last.
+/// That of `probe`, or a timeout with what was seen last.
 pub async fn wait_for<T, E: From<Error>>(
     what: &str,
     limit: Duration,

@@ -93,7 +93,7 @@ impl Process {
         Ok(Self { name: name.into(), pid, log: log.to_owned(), state })
     }
 
-    /// What the process is called in messages.
+    /// The name of the process in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -120,7 +120,7 @@ impl Process {
         state.status
     }
 
-    /// Waits until the process has written this line, which says that it is done with something.
+    /// Waits until the process has written this line.
     pub(crate) async fn wait_for_line(&self, line: &str, limit: Duration) -> Result<(), Error> {
         wait_for(&format!("{} saying `{line}`", self.name), limit, async || {
             self.check()?;
@@ -352,7 +352,7 @@ mod tests {
         let (guarded, _folder) = spawn("exec sleep 600");
         let (released, _other) = spawn("exec sleep 600");
         let pids = (guarded.pid(), released.pid());
-        // What the system does when a program ends: the pipe is closed, and nothing else happens.
+        // The system does the same when a program ends: it closes the pipe.
         drop(lock(&guarded.state).guard.take());
         released.release();
         assert!(guarded.wait(Duration::from_secs(10)).is_some());

@@ -1,9 +1,8 @@
 //! Records every stored write of some objects, by any client.
 //!
-//! A watch delivers each of them, so nothing is missed that lasts only for a moment. Where a watch can't be taken up again,
-//! as after a restart of the API server or a compaction of etcd, the versions in between are asked for one by one; what
-//! can't be found out so is a gap, and a recording with a gap is never given out. It relies on resource versions being
-//! etcd's revisions, which a test's own control plane can promise.
+//! A watch delivers each version, also one that lasts only for a moment. If a watch can't be resumed, as after a restart of the API
+//! server or a compaction of etcd, the versions in between are read one by one. A version that can't be read is a gap, and a
+//! recording with a gap is an error. The resourceVersions have to be etcd's revisions, as on a test's own control plane.
 
 use std::{
     convert::Infallible,
@@ -49,7 +48,7 @@ pub struct Recorder {
     tasks: Vec<AbortHandle>,
 }
 
-/// What was seen, and whether that is all.
+/// The events that were seen, and the gaps between them.
 #[derive(Debug)]
 struct Record {
     began: Instant,
@@ -134,7 +133,7 @@ impl Record {
         self.events.push(Arc::new(Event { revision, at: self.began.elapsed(), object, gone }));
     }
 
-    /// Whether it has come to where the objects of a target are now.
+    /// Whether it includes the current versions of a target's objects.
     fn has_come_to(&self, target: &Target, now: &[DynamicObject]) -> bool {
         let of_it = || self.events.iter().filter(|event| event.object.types.as_ref() == Some(&target.types));
         let has_seen = |object: &DynamicObject| {
@@ -158,7 +157,7 @@ impl Record {
     }
 }
 
-/// What is recorded, and how to read it.
+/// The objects of one kind that are recorded, and how to read them.
 #[derive(Clone, Debug)]
 struct Target {
     api: Api<DynamicObject>,
@@ -244,7 +243,7 @@ impl Follower {
         }
     }
 
-    /// Puts on record what was stored since the watch has seen anything, as far as the server still knows it.
+    /// Records the versions that were stored since the last event of the watch, as far as the server still has them.
     async fn catch_up(&mut self) {
         let (objects, version) = loop {
             match self.target.now().await {

@@ -1,4 +1,4 @@
-//! What `spec.replicas` of one Deployment has been: each stored write with the replica count and its owners.
+//! The history of `spec.replicas` of one Deployment: each stored write with the replica count and its owners.
 
 use std::{borrow::Borrow, fmt};
 
@@ -73,7 +73,7 @@ pub struct ReplicaOwner {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("replicas fell to {lowest}, which is below {floor}. What was stored:\n{history}")]
 pub struct BelowFloor {
-    /// What it should never have been below.
+    /// The least count that was allowed.
     pub floor: i32,
     /// The lowest count that was stored.
     pub lowest: i32,

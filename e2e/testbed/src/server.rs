@@ -1,4 +1,4 @@
-//! What every HTTP server here does: it listens on a free port of the loopback interface, with TLS or without.
+//! The base of every HTTP server here: it listens on a free port of the loopback interface, with TLS or without.
 
 use std::{net::Ipv4Addr, sync::Arc};
 

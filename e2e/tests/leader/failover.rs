@@ -35,7 +35,7 @@ scenarios! {
     a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_resumes,
 }
 
-/// What a busy machine may add to any time.
+/// The time that a busy machine may add.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Two operators, of which `a` leads through a proxy and is in the middle of a handover: the temporary manager owns the replica

@@ -37,7 +37,7 @@ impl Record {
         // Kubernetes' own controllers are ServiceAccounts too.
         let all = all.that(|entry| !entry.user.starts_with("system:serviceaccount:kube-system:"));
         let mut all: Vec<_> = all.into_iter().collect();
-        // Those of the same time stay in the order of their responses.
+        // Requests of the same time stay in the order of their responses.
         all.sort_by_key(|entry| entry.received);
         let mut record = Self { writes: Vec::new(), strays: Vec::new(), terms: Vec::new() };
         for entry in all {

@@ -53,7 +53,7 @@ async fn a_hundred_settled_workloads_cost_little() {
     assert!(after.iter().all(|now| now.memory < MEMORY), "{after:?}");
 }
 
-/// What the replicas of Baton use, by figures from after this time.
+/// The usage of Baton's replicas, by figures from after this time.
 async fn baton_after(shared: &SharedNode, earliest: Timestamp) -> Vec<Usage> {
     shared
         .eventually("figures that are late enough", async || {

@@ -1,4 +1,4 @@
-//! What the tests share: the one node, Baton's images on it, and ways to run commands and to wait.
+//! The node that the tests share, Baton's images on it, and ways to run commands and to wait.
 
 use std::{
     env, fs,

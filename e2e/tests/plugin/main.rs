@@ -17,7 +17,7 @@ use world::World;
 
 /// The pages for what users rarely meet, beside the one for users.
 const PAGES: &str = "e2e/tests/plugin/pages";
-/// What writes the pages, for cargo.
+/// The arguments of cargo that write the pages.
 const TEST: &str = "test -p baton-e2e --test plugin";
 
 /// Without controllers, only sessions write to their objects.

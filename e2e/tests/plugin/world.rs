@@ -1,4 +1,4 @@
-//! Where a session happens: a cluster with a namespace, and a folder with files.
+//! The world of a session: a cluster with a namespace, and a folder with files.
 
 use std::{
     cell::RefCell,
@@ -50,7 +50,7 @@ enum Cluster {
     Real { control_plane: Arc<ControlPlane>, namespace: String },
 }
 
-/// What a command wrote, and how it ended.
+/// The output of a command, and how it ended.
 struct Ended {
     output: String,
     code: u8,

@@ -17,7 +17,7 @@ const TODAY: &str = "**Today:** ";
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<'t> {
-    /// What is promised, and what a server does today if it no longer keeps the promise.
+    /// The promise, and what a server does today if it no longer keeps it.
     pub promise: &'t str,
     /// The document and its section.
     pub section: &'t str,

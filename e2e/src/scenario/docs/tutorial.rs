@@ -175,7 +175,7 @@ fn shown(object: Option<&Json>) -> String {
     if object.is_empty() { String::new() } else { document(&object) }
 }
 
-/// What changed between two texts, with some lines around.
+/// The changed lines between two texts, with some lines around.
 fn difference(before: &str, after: &str) -> String {
     let diff = similar::TextDiff::from_lines(before, after);
     let text = diff.unified_diff().context_radius(4).to_string();

@@ -35,7 +35,7 @@ pub(super) struct Build<'a> {
     pub(super) title: &'a str,
     /// The folder of the module.
     pub(super) module: PathBuf,
-    /// What stands in for its go.mod, relative to it.
+    /// The path of another go.mod to use instead, relative to it.
     pub(super) module_file: Option<PathBuf>,
     /// The main package.
     pub(super) package: &'static str,

@@ -72,11 +72,11 @@ pub(crate) fn source() -> PathBuf {
 
 /// A Go program of its own, in a module of its own.
 pub struct GoProgram<'a> {
-    /// What it is, for people.
+    /// A short text for people.
     pub title: &'a str,
     /// The folder of its module.
     pub source: PathBuf,
-    /// What stands in for its `go.mod`, relative to it.
+    /// The path of another `go.mod` to use instead, relative to it.
     pub module_file: Option<PathBuf>,
     /// The main package.
     pub package: &'static str,
@@ -89,13 +89,13 @@ pub struct GoProgram<'a> {
 }
 
 impl GoProgram<'_> {
-    /// The binary, from the cache or built now. A build takes minutes, says so on standard error, and blocks the thread.
+    /// The binary, from the cache or built now. A build takes minutes, reports to standard error, and blocks the thread.
     pub fn binary(&self) -> Result<PathBuf, Error> {
         build::program(self, &cache_dir()?)
     }
 }
 
-/// Helm, from the cache or built now. A build takes minutes, says so on standard error, and blocks the thread.
+/// Helm, from the cache or built now. A build takes minutes, reports to standard error, and blocks the thread.
 pub fn helm() -> Result<PathBuf, Error> {
     GoProgram {
         title: "Helm",
@@ -139,7 +139,7 @@ pub fn health() -> Result<PathBuf, Error> {
     .binary()
 }
 
-/// What runs in the pods of a real node, one static program of our own; built now if it isn't in the cache.
+/// The program in the pods of a real node: static, and our own. It is built if it isn't in the cache.
 pub(crate) fn pods() -> Result<PathBuf, Error> {
     GoProgram {
         title: "what runs in pods",

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::query;
 
-/// One request. What doesn't apply to it is absent.
+/// One request. Fields that don't apply to it are absent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "Event<Value>")]
 #[non_exhaustive]
@@ -44,9 +44,9 @@ pub struct AuditEntry {
     pub reason: Option<String>,
     /// The server's message about a failure.
     pub message: Option<String>,
-    /// What was sent, of writes.
+    /// The body of a write.
     pub request_object: Option<Value>,
-    /// What came of it, of writes in the groups that `audit-policy.yaml` names for that.
+    /// The object in the response, of writes in the groups that `audit-policy.yaml` names for that.
     pub response_object: Option<Value>,
 }
 

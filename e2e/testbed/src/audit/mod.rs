@@ -102,7 +102,7 @@ impl AuditEntries {
         self.that(|request| request.query(key).as_deref() == Some(value))
     }
 
-    /// Those for which `keep` says so.
+    /// Those for which `keep` is true.
     #[must_use]
     pub fn that(mut self, keep: impl FnMut(&AuditEntry) -> bool) -> Self {
         self.0.retain(keep);

@@ -90,7 +90,7 @@ impl Embedded {
     }
 }
 
-/// What time it was when it began, and when that was by tokio's clock.
+/// The time of day at its start, and the start by tokio's clock.
 #[derive(Clone, Copy)]
 struct Clock {
     start: Timestamp,

@@ -46,7 +46,7 @@ impl Cluster {
     /// A new server inside this process. It starts at the same time of day as every other one.
     ///
     /// # Errors
-    /// When it can't be started, which would be a fault of its crate.
+    /// When it can't be started, which would be a bug of its crate.
     pub fn in_process() -> Result<Self, Error> {
         Self::with(START, Actor::all())
     }
@@ -95,7 +95,7 @@ impl Cluster {
         }
     }
 
-    /// What distinguishes it from other clusters.
+    /// A text that differs for each cluster.
     pub fn id(&self) -> String {
         match self {
             Self::Real(control_plane) => control_plane.url().to_owned(),
@@ -126,7 +126,7 @@ impl Cluster {
     /// ServiceAccount has to exist.
     ///
     /// # Errors
-    /// When there is no token to be had for it.
+    /// When it gets no token.
     pub async fn client_for(&self, namespace: &str, name: &str) -> Result<Client, Error> {
         match self {
             Self::Real(control_plane) => control_plane.client_for(namespace, name).await,
@@ -153,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// What every request asked for and how it ended.
+    /// The audit log: every request with its response.
     ///
     /// # Errors
     /// As [`ControlPlane::audit`].

@@ -21,7 +21,7 @@ use crate::{
 /// How long a token of a ServiceAccount is good for: longer than any test, and the demo left alone over night.
 const TOKEN_LIFE: i64 = 24 * 60 * 60;
 
-/// What a server needs to which the API server forwards requests, all as PEM.
+/// The certificates of a server to which the API server forwards requests, as PEM.
 #[derive(Clone)]
 pub(crate) struct BehindAggregator {
     /// The server's certificate and key.
@@ -96,7 +96,7 @@ impl ControlPlane {
         kubeconfig::write(&path, cluster, name, namespace, Credential::Token(token))
     }
 
-    /// What the metrics API and the API server know each other by.
+    /// The certificates by which the metrics API and the API server authenticate each other.
     pub(crate) fn metrics_api_credentials(&self) -> Result<BehindAggregator, Error> {
         if !self.is_local() {
             return Err(Error::GivenCluster { what: "a metrics API" });

@@ -65,7 +65,7 @@ impl Layout<'_> {
     }
 }
 
-/// What the API server calls itself when it passes a request on to a server that is registered with its aggregator.
+/// The name of the API server when it forwards a request to a server that is registered with its aggregator.
 const FRONT_PROXY: &str = "front-proxy-client";
 
 /// The name of the administrator, of its kubeconfig and of its certificate.
@@ -91,7 +91,7 @@ const REAL_NODE: [User; 2] = [
     (Program::Kubelet.name(), KUBELET_USER, &["system:nodes"]),
     (Program::KubeProxy.name(), "system:kube-proxy", &[]),
 ];
-/// What the API server calls itself when it talks to the kubelet.
+/// The name of the API server when it sends requests to the kubelet.
 const KUBELET_CLIENT: &str = "kube-apiserver-kubelet-client";
 
 /// Makes the folders, keys, certificates, kubeconfigs and the audit policy. `port` is the API server's.
@@ -189,7 +189,7 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
         .arg(format!("--audit-log-path={}", layout.audit_log().display()))
         // A log that rotates loses what a test may want to see: the size is in MiB, and never reached.
         .args(["--audit-log-format=json", "--audit-log-maxsize=10000"])
-        // What the aggregator needs: how the servers behind it authenticate the API server, and how it names the user to them.
+        // For the aggregator: how the servers behind it authenticate the API server, and how it names the user to them.
         .arg(pki("requestheader-client-ca-file", "front-proxy-ca.crt"))
         .arg(format!("--requestheader-allowed-names={FRONT_PROXY}"))
         .args([

@@ -36,7 +36,7 @@ pub const AUDIT_DIR: &str = "BATON_E2E_AUDIT_DIR";
 /// How many nodes there are.
 const NODES: usize = 2;
 
-/// What can be set about a control plane before it starts.
+/// The settings of a control plane before it starts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     api_server_args: Vec<String>,
@@ -100,7 +100,7 @@ pub struct ControlPlane {
     folder: Folder,
 }
 
-/// What only a control plane that was started here has.
+/// The parts of a control plane that was started here.
 #[derive(Debug)]
 struct Local {
     /// In the order in which they are to be stopped: clients before servers.
@@ -119,7 +119,7 @@ struct Ports {
     api_server: u16,
 }
 
-/// What [`ControlPlane::keep`] leaves behind.
+/// The files that [`ControlPlane::keep`] leaves.
 #[derive(Clone, Debug)]
 pub struct Kept {
     /// The folder of the cluster.
@@ -130,7 +130,7 @@ pub struct Kept {
     pub stop: PathBuf,
     /// The processes, by name and process id.
     pub processes: Vec<(String, u32)>,
-    /// What runs a command where it reaches the cluster, if that isn't everywhere: `nsenter --net=…`.
+    /// The prefix of a command that has to reach the cluster, if one is needed: `nsenter --net=…`.
     pub by_way_of: Option<String>,
 }
 
@@ -202,7 +202,7 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// What every request asked for and how it ended.
+    /// The audit log: every request with its response.
     ///
     /// # Errors
     /// When the cluster was given: its audit log is somewhere else, if it has one.
@@ -219,7 +219,7 @@ impl ControlPlane {
         self.local.iter().flat_map(|local| &local.processes).map(named).collect()
     }
 
-    /// Leaves everything running, also when this is dropped and the program ends, and says how to use and stop it.
+    /// Leaves everything running, also when this is dropped and the program ends. Returns how to use and stop it.
     ///
     /// # Errors
     /// When the cluster was given, or when the script that stops this one can't be written.

@@ -1,4 +1,4 @@
-//! What happens to a cluster's own parts: the API server is started again, and etcd forgets.
+//! Disturbances of a cluster's own parts: restarts of the API server, and compactions of etcd.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! What an older release may have left in etcd: objects that today's API server would refuse, and that it serves all the same.
+//! Objects that an older release may have left in etcd. Today's API server would refuse them, and serves them nevertheless.
 
 use hyper::Request;
 use k8s_openapi::ByteString;

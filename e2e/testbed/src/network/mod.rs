@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{Error, Process, process::within};
 
-/// What makes the network.
+/// The script that makes the network.
 const SCRIPT: &str = include_str!("network.sh");
 /// How long that may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ impl Network {
         within(enter, command)
     }
 
-    /// What enters it, as the beginning of a command line.
+    /// The prefix of a command line that is to run in it.
     pub(crate) fn entrance(&self) -> String {
         format!("nsenter --net={}", namespace(self.holder.pid()).display())
     }

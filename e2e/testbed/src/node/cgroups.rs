@@ -15,7 +15,7 @@ use crate::{
 
 /// Where cgroups are.
 const ROOT: &str = "/sys/fs/cgroup";
-/// What a new cgroup of the `cpuset` controller needs before it can hold a process.
+/// The files that a new cgroup of the `cpuset` controller needs before it can hold a process.
 const CPUSET: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
 /// How long the last processes may take to be gone.
 const EMPTY: Duration = Duration::from_secs(20);
@@ -117,7 +117,7 @@ impl Cgroups {
 }
 
 impl Drop for Cgroups {
-    /// What can't be removed in time is empty, and costs nothing.
+    /// A cgroup that can't be removed in time is empty, and costs nothing.
     fn drop(&mut self) {
         self.janitor.dismiss();
         block_until(EMPTY, || self.folders.iter().all(|folder| remove(folder).is_ok()));

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{Error, Process, network::Network, poll::block_until, process::within};
 
-/// What its first process does.
+/// The script of its first process.
 const SCRIPT: &str = include_str!("machine.sh");
 /// How long it may take to be up, and to be gone.
 const LIMIT: Duration = Duration::from_secs(30);

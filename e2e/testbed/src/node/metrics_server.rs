@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Image, Node};
 use crate::{Error, blocking, wait_for};
 
-/// What is applied.
+/// The manifests that are applied.
 const MANIFEST: &str = include_str!("metrics-server.yaml");
 /// The image that it names.
 const IMAGE: &str = "localhost/metrics-server:1";

@@ -70,7 +70,7 @@ pub struct Node {
     folder: Folder,
 }
 
-/// What ends when the node's machine is switched off.
+/// The parts that end when the node's machine is switched off.
 #[derive(Debug)]
 struct Running {
     processes: Vec<Process>,
@@ -158,7 +158,7 @@ impl Node {
         Metrics::parse(&text).map_err(Error::parse(what()))
     }
 
-    /// What helps to see why something doesn't run: the pods, what happened lately, and the last lines of the node's logs.
+    /// A report for debugging: the pods, the latest Events, and the last lines of the node's logs.
     pub async fn report(&self) -> String {
         let mut report = Vec::new();
         for args in [["get", "pods", "--all-namespaces"], ["events", "--all-namespaces", "--types=Warning"]] {
@@ -172,7 +172,7 @@ impl Node {
         report.join("\n")
     }
 
-    /// Leaves the node and its control plane running, also when this program ends, and says how to use and stop them.
+    /// Leaves the node and its control plane running, also when this program ends. Returns how to use and stop them.
     ///
     /// # Errors
     /// [`Error::NodeOff`], or when the script that stops it can't be written.

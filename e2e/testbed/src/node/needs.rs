@@ -1,4 +1,4 @@
-//! What a real node needs of the machine, and whether it is there. It changes nothing.
+//! The requirements of a real node, and checks of them. Nothing here changes the machine.
 
 use std::{
     env,
@@ -27,7 +27,7 @@ const PROGRAMS: [&str; 12] = [
     "setpriv",
     "unshare",
 ];
-/// What installs them on Debian.
+/// The command that installs them on Debian.
 const PACKAGES: &str = "e2e/node/packages.sh";
 
 /// Why there can be no real node on this machine.

@@ -1,4 +1,4 @@
-//! What containers use of memory and CPU, by the kubelet's own figures. It judges nothing.
+//! The memory and the CPU that containers use, by the kubelet's own figures.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::Node;
 use crate::Error;
 
-/// What one container uses.
+/// The usage of one container.
 #[derive(Clone, Debug)]
 pub struct Usage {
     /// The pod's namespace.
@@ -40,7 +40,7 @@ impl Usage {
 }
 
 impl Node {
-    /// What each container uses at the moment. A container that just started may be missing.
+    /// The current usage of each container. A container that just started may be missing.
     pub async fn usage(&self) -> Result<Vec<Usage>, Error> {
         let path = format!("/api/v1/nodes/{}/proxy/stats/summary?only_cpu_and_memory=true", Self::NAME);
         let summary = summary(&self.control_plane().admin().await?, &path).await?;

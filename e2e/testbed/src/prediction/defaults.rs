@@ -1,5 +1,5 @@
-//! What a kube-apiserver fills into objects: defaults, and what it allocates. This is a list of what the bodies
-//! here can meet, not of all that there is; what is missing in it shows up as a wrong prediction.
+//! Values that a kube-apiserver adds to objects: defaults and allocations. The list has those that the bodies
+//! here can meet; a missing one causes a wrong prediction.
 
 use crate::Json;
 

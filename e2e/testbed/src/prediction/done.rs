@@ -31,9 +31,9 @@ pub struct Done<'a> {
 /// A write in the form in which it is predicted and recorded.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// What the merge core is asked, in the merge driver protocol.
+    /// The merge core's input, in the merge driver protocol.
     pub question: Json,
-    /// What the server made of it.
+    /// The server's result.
     pub response: Json,
 }
 

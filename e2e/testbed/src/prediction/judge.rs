@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use super::defaults::{is_filled_in, is_taken_away, is_written_anew};
 use crate::Json;
 
-/// What became of a prediction.
+/// The accuracy of a prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accuracy {
-    /// It came true to the letter.
+    /// It is exact.
     Match,
-    /// It came true, and the server filled in defaults.
+    /// It is right, but for defaults that the server added.
     ModuloDefaulting,
-    /// The core says that it can't know.
+    /// The core can't predict the result.
     Unknown,
     /// The server refuses for reasons that aren't the core's: what is valid beyond the schema, versions that are stale.
     Refused,
-    /// It was wrong: in this.
+    /// It is wrong. Holds the difference.
     Mismatch(String),
 }
 
@@ -70,7 +70,7 @@ fn differences(question: &Json, server: &Json, prediction: &Json) -> Result<Accu
         // Allocation comes late, too.
         "500" if message.starts_with("duplicate nodePort") => Ok(Accuracy::Refused),
         "500" => expect("Internal"),
-        // What comes after the field manager: validation, and whether the version is still the live one.
+        // These come after the field manager: validation, and the comparison of the resourceVersion.
         "403" | "409" => Ok(Accuracy::Refused),
         "422" if prediction.get("object").is_some() => Ok(Accuracy::Refused),
         _ => Err(refusal("something else", server, prediction)),
@@ -86,7 +86,7 @@ fn refusal(wanted: &str, server: &Json, prediction: &Json) -> String {
     format!("the server refuses with {code} ({message}), which should be {wanted}; predicted is {predicted}")
 }
 
-/// Judges a write that the server did.
+/// Judges a write that succeeded.
 fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, String> {
     let is_true = |json: &Json| json.get("changed") == Some(&Json::Bool(true));
     let (changed, predicted_change) = (is_true(server), is_true(prediction));

@@ -1,4 +1,4 @@
-//! What the merge core is asked about a write: the request of the merge driver protocol.
+//! The merge core's input for a write: the request of the merge driver protocol.
 
 use super::{
     PROFILE,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Json;
 
-/// What a server allocates after the field manager has processed a write, so that it has no owner.
+/// Fields that a server allocates after the field manager has processed a write, so that they have no owner.
 const ALLOCATED: Paths = &[
     ("Namespace", &[&["spec"]]),
     (
@@ -33,14 +33,14 @@ const ALLOCATED: Paths = &[
     ),
 ];
 
-/// What is made for a new object only.
+/// Fields that are made for a new object only.
 const GENERATED: Paths = &[
     ("Job", &[&["metadata", "labels"], &["spec", "selector"], &["spec", "template", "metadata"]]),
     ("PersistentVolumeClaim", &[&["metadata", "finalizers"], &["spec", "dataSourceRef"]]),
     ("PersistentVolume", &[&["metadata", "finalizers"]]),
 ];
 
-/// What a server drops later, since it goes with another type.
+/// Fields that a server drops later, since they belong to another type.
 const DROPPED: Paths = &[(
     "Service",
     &[
@@ -57,12 +57,12 @@ fn paths_of(paths: Paths, kind: &str) -> &'static [&'static [&'static str]] {
     paths.iter().find(|(name, _)| *name == kind).map_or(&[], |(_, paths)| paths)
 }
 
-/// What changes with each write that is stored.
+/// Fields that change with each write that is stored.
 pub(super) fn version_of(object: &Json) -> Option<&Json> {
     object.at(&["metadata", "resourceVersion"])
 }
 
-/// What happens to a field after the field manager has seen it.
+/// The change of a field after the field manager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Later {
     /// The server gives it a value.
@@ -71,7 +71,7 @@ enum Later {
     Dropped,
 }
 
-/// What is known of a write after the server's response.
+/// A write with the server's response.
 pub(super) struct Answered<'a> {
     /// The object before, in the version of the write.
     pub(super) live: Option<&'a Json>,
@@ -117,7 +117,7 @@ pub(super) fn question(resource: &Resource, write: &Write, answered: &Answered<'
 /// The object as the field manager gets it: decoded and defaulted, but without what is allocated later.
 fn updated(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Option<Json> {
     let mut object = answered.after?.clone();
-    // What changes nothing shows nothing of what is allocated.
+    // A write that changes nothing doesn't show what is allocated.
     if answered.changed {
         let mut sent = sent(write, answered.live);
         if resource.kind == "Pod" {

@@ -1,4 +1,4 @@
-//! What a write is to: a kind of objects in one version, as a server serves it. It knows no objects.
+//! The target of a write: a kind of objects in one version, as a server serves it.
 
 use crate::Json;
 

@@ -14,9 +14,9 @@ pub struct Write {
     pub version: String,
     /// The field manager.
     pub manager: String,
-    /// What is sent.
+    /// The body.
     pub body: Json,
-    /// What the request, taken literally, makes of `metadata.managedFields`.
+    /// The change of `metadata.managedFields` by the request itself.
     pub owners: Owners,
 }
 
@@ -40,7 +40,7 @@ pub enum Method {
     JsonPatch,
 }
 
-/// What a write other than apply says of `managedFields`.
+/// The `managedFields` in a write other than apply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Owners {
     /// They stay as they are, as in a patch of something else.

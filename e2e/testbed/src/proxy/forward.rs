@@ -1,4 +1,4 @@
-//! Passes one request on to the API server. It changes nothing that the client said, and decides nothing.
+//! Forwards one request to the API server, unchanged.
 
 use hyper::{
     HeaderMap, Request, Response,
@@ -19,7 +19,7 @@ pub(super) async fn forward(upstream: &Client, request: Request<Bytes>) -> kube:
     *passed_on.uri_mut() = head.uri;
     *passed_on.headers_mut() = head.headers;
     strip(passed_on.headers_mut());
-    // The client that sends it says what is true of the server and of the body.
+    // The client that sends it sets the headers about the server and the body.
     passed_on.headers_mut().remove(HOST);
     passed_on.headers_mut().remove(CONTENT_LENGTH);
     let mut answer = upstream.send(passed_on).await?;

@@ -50,7 +50,7 @@ pub struct Proxy {
 pub enum Route {
     /// Where the proxy listens.
     Url(String),
-    /// What happens to requests on the way inside this process.
+    /// The faults of requests inside this process.
     Faults(Arc<Faults>),
 }
 

@@ -55,7 +55,7 @@ use crate::{Error, lock, pki::Authority, server};
 #[derive(Debug)]
 pub struct AdmissionWebhook {
     port: u16,
-    /// What the API server has to trust, as PEM.
+    /// The certificate that the API server has to trust, as PEM.
     authority: String,
     reviews: Arc<Mutex<Vec<Review>>>,
     server: AbortHandle,

@@ -5,12 +5,12 @@ use k8s_openapi::ByteString;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The hook that changes what it is asked about.
+/// The hook that changes the objects of its reviews.
 const MUTATE: &str = "/mutate";
 /// The hook that denies it; with a code below it, such as `/deny/422`, with this code.
 const DENY: &str = "/deny";
 
-/// What an API server asked a webhook about.
+/// A review that an API server requested from a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     /// The hook that was called: its path, without the query in which the API server says how long it waits.

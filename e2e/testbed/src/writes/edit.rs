@@ -5,7 +5,7 @@ use crate::{Json, Random, prediction::edit::at_mut};
 /// Where a value is: names of members, and indexes of items as text.
 pub(super) type Place = Vec<String>;
 
-/// All places that `wanted` says yes to. Items of lists count as members of the list's own name.
+/// All paths that are `wanted`. Items of lists count as members of the list's own name.
 pub(super) fn places(json: &Json, wanted: &dyn Fn(&[&str], &Json) -> bool) -> Vec<Place> {
     let mut found = Vec::new();
     collect(json, &mut Vec::new(), wanted, &mut found);

@@ -36,9 +36,9 @@ pub struct Kind {
     /// The names of the members that can be changed, where not nearly all can.
     #[serde(default)]
     fixed: Vec<String>,
-    /// What an object may consist of, without what says which object it is.
+    /// The possible contents of an object, without its kind and name.
     body: Json,
-    /// What its status may be.
+    /// The possible contents of its status.
     status: Option<Json>,
 }
 

@@ -14,6 +14,6 @@ pub const UPDATERS: [&str; 4] =
     ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
 /// The annotation in which `kubectl apply` keeps what it applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// What a server sets in metadata.
+/// The members of metadata that a server sets.
 pub const SERVERS_METADATA: [&str; 5] =
     ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"];

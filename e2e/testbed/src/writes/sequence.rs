@@ -32,7 +32,7 @@ pub struct Sequence {
     random: Random,
     kind: &'static Kind,
     name: String,
-    /// What each applier applied last.
+    /// The last intent of each applier.
     applied: BTreeMap<&'static str, Json>,
     /// Where there are more updaters than a server keeps apart, how many have written.
     crowd: Option<usize>,
@@ -183,7 +183,7 @@ impl Sequence {
         write
     }
 
-    /// What people own of an object: all that the server didn't put there.
+    /// The part of an object that people own: all that the server didn't add.
     fn own(live: &Json) -> Json {
         let mut own = live.clone();
         own.take("status");
@@ -207,7 +207,7 @@ impl Sequence {
         value
     }
 
-    /// One of the places that may change and that `wanted` says yes to.
+    /// One of the paths that may change and that are `wanted`.
     fn place<'j>(&mut self, value: &'j mut Json, wanted: fn(&[&str], &Json) -> bool) -> Option<&'j mut Json> {
         let kind = self.kind;
         let found = places(value, &|path, value| kind.may_change(path) && wanted(path, value));
@@ -258,7 +258,7 @@ impl Sequence {
         self.write(Method::Replace, version, body, owners)
     }
 
-    /// What a PUT does with `managedFields`: mostly it sends what it has read.
+    /// The `managedFields` of a PUT: mostly those that were read.
     fn owners(&mut self, body: &mut Json, live: &Json) -> Owners {
         let metadata = body.entry("metadata");
         match self.random.below(12) {

@@ -1,4 +1,4 @@
-//! What client-side and server-side apply do, and what a cluster needs for them.
+//! Client-side and server-side apply, and the requirements on a cluster.
 
 use baton_e2e::{scenario::Subject, scenario_list};
 

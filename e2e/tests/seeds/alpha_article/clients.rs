@@ -1,4 +1,4 @@
-//! What kubectl sends for a server-side apply, and the same without kubectl: over plain HTTP.
+//! The request of kubectl for a server-side apply, and the same without kubectl: over plain HTTP.
 
 use baton_e2e::{scenario::Subject, scenario_list};
 use baton_testbed::{PATIENCE, poll};

@@ -1,4 +1,4 @@
-//! Where server-side apply stores ownership, and in which format.
+//! The place and the format of ownership.
 
 use baton_e2e::{scenario::Subject, scenario_list};
 use baton_testbed::Json;

@@ -14,7 +14,7 @@ scenario_list! {
     a_diff_of_server_side_apply_is_made_of_a_dry_run;
 }
 
-/// What kubectl reads.
+/// The input of kubectl.
 const OBJECT: &str = "data: {key: some value}";
 
 /// Calls kubectl, expects this in its output, and returns the writes that it sent.

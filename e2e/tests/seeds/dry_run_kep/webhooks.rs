@@ -1,4 +1,4 @@
-//! What webhooks get to know of dry runs, and what they have to declare.
+//! Dry runs in the reviews of webhooks, and what webhooks have to declare about them.
 
 use baton_e2e::{
     scenario::{Subject, builtin::SERVICE_ACCOUNT},
