@@ -9,11 +9,11 @@ use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 scenarios! {
-    two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart,
+    a_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart,
     a_safety_resync_applies_settled_children_and_changes_nothing,
 }
 
-const WORKLOADS: u64 = 200;
+const WORKLOADS: u64 = 100;
 /// How many are created at the same time.
 const AT_ONCE: usize = 16;
 
@@ -112,7 +112,7 @@ async fn skipped(env: &Environment) -> u64 {
     env.operator().metrics().await.unwrap().count("baton_applies_total", &[("outcome", "skipped")])
 }
 
-async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
+async fn a_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
     // By default, a safety resync would soon be due among so many. This test isn't about it.
     let options = OperatorOptions::with_flags("--resync 1000h");
     let mut env = Environment::start_with(&cluster, "settled", options).await;
