@@ -121,10 +121,10 @@ pub enum Error {
     /// kubectl ran and failed.
     #[error("{output}")]
     Kubectl {
-        /// What it was asked for and what it said.
+        /// The command with its output.
         output: Box<crate::kubectl::Output>,
     },
-    /// What another program wrote isn't what it was expected to write.
+    /// The output of another program can't be parsed.
     #[error("can't understand {what}")]
     Parse {
         /// The text that was read, and where.

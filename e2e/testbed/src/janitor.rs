@@ -1,4 +1,4 @@
-//! A process that cleans up after an owner that ended without doing so. What there is to clean is up to the owner.
+//! A process that cleans up after an owner that ended without doing so.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,4 @@
-//! Kubeconfig files: one cluster, one user, written to a given path. It asks no server for anything.
+//! Kubeconfig files: one cluster and one user, written to a given path.
 
 use std::{
     fs::OpenOptions,

@@ -16,10 +16,9 @@ use crate::{Error, kubeconfig};
 
 /// A namespace for one test.
 ///
-/// Dropping it deletes it, without waiting until everything in it is gone, where leftovers would matter: in a
-/// cluster that was given, and on a real node. Elsewhere it stays until its cluster ends: to delete it the controllers ask the
-/// API server for objects of every kind there is, which was a fifth of its work in a run of all tests. Only its autoscalers are
-/// deleted, since each of them costs requests every second.
+/// In a cluster that was given, and on a real node, a drop deletes it without waiting for its objects. Elsewhere it stays until its
+/// cluster ends, since its deletion lists the objects of every kind: a fifth of the API server's work in a run of all tests. Only its
+/// autoscalers are deleted, since each of them costs requests every second.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -45,7 +44,7 @@ enum Deleted {
 }
 
 impl Namespace {
-    /// The namespace of this name. `may_stay` says whether leftovers in it don't matter.
+    /// The namespace of this name. If it `may_stay`, a drop deletes only its autoscalers.
     pub(crate) fn new(name: String, kubeconfig: PathBuf, may_stay: bool) -> Self {
         let deleted = if may_stay { Deleted::Autoscalers } else { Deleted::Namespace };
         Self { name, kubeconfig, on_drop: Some(deleted) }

@@ -17,7 +17,7 @@ use crate::Error;
 const PORTS: RangeInclusive<u16> = 20_000..=29_999;
 
 /// `N` ports on 127.0.0.1 that are free, all different. No call of this process returns one of them again, and no outgoing
-/// connection takes one; another program that listens may, so a caller has to be ready to ask again.
+/// connection takes one; another program that listens may, so a caller has to be ready to retry.
 pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
     static TRIED: AtomicUsize = AtomicUsize::new(0);
     // Processes that run side by side begin in different places.

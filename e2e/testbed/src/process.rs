@@ -55,7 +55,7 @@ struct State {
 }
 
 impl Process {
-    /// Starts `command` in a process group of its own, with its output in the file `log`, which is written anew.
+    /// Starts `command` in a process group of its own, with its output in the file `log`, which is overwritten.
     ///
     /// Of the command, the program, its arguments, environment and folder count; its standard input is empty. `grace`
     /// is how long the process may take after SIGTERM when its owner has died; rounded down to seconds.

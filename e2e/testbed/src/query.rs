@@ -8,7 +8,7 @@ pub fn value(uri: &str, key: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// A value as it may stand in a query.
+/// A value, escaped for a query.
 pub fn escape(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

@@ -38,7 +38,7 @@ impl Random {
         items.get(self.below(items.len()))
     }
 
-    /// The index of one of `weights`, as often as they say.
+    /// A random index of `weights`, in proportion to them.
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let mut left = self.0.u32(..weights.iter().sum::<u32>().max(1));
         for (i, weight) in weights.iter().enumerate() {

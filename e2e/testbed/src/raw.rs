@@ -1,5 +1,5 @@
-//! Requests to an API server as they go over the wire, and responses byte for byte: for what a typed client would hide, such as
-//! the order of members in field sets, the code of a success, or a request that no client would make.
+//! Raw requests to an API server, and responses byte for byte. They show what a typed client hides, such as the order of members in
+//! field sets or the code of a success, and send what no client would send.
 
 use std::{
     io::Write as _,
@@ -37,9 +37,9 @@ pub struct Reply {
     pub code: u16,
     /// The texts of `Warning` headers.
     pub warnings: Vec<String>,
-    /// What the body is; empty if that isn't said.
+    /// The `Content-Type`; empty without one.
     pub content_type: String,
-    /// By what name the request stands in the server's audit log.
+    /// The id of the request in the server's audit log.
     pub audit_id: String,
     /// The body.
     pub text: String,
@@ -94,13 +94,13 @@ pub async fn read(client: &Client, path: &str) -> Result<Option<Json>, Error> {
     text.parse().map(Some).map_err(Error::parse(format!("what is at {path}")))
 }
 
-/// Keeps the OpenAPI document of a group and version as a file in `folder`, and says where.
+/// Saves the OpenAPI document of a group and version as a file in `folder`, and returns its path.
 pub async fn openapi_document(client: &Client, api_version: &str, folder: &Path) -> Result<PathBuf, Error> {
     let root = if api_version.contains('/') { "apis" } else { "api" };
     let path = format!("/openapi/v3/{root}/{api_version}");
     let text = Request::get(&path).send(client).await?.success(&format!("read {path}"))?;
     let file = folder.join(format!("{}.json", api_version.replace('/', "__")));
-    // Several may ask at the same time, and none may see half a file.
+    // Several tests may save it at the same time, and none may see half a file.
     let failed = || Error::file("write", &file);
     let mut temporary = NamedTempFile::new_in(folder).map_err(failed())?;
     temporary.write_all(text.as_bytes()).map_err(failed())?;
@@ -112,12 +112,12 @@ impl Reply {
     /// The body of a success.
     ///
     /// # Errors
-    /// With what was asked for, when it is refused.
+    /// When the request was refused. Names the request.
     pub fn success(self, what: &str) -> Result<String, Error> {
         self.into_result().map_err(|status| Error::api(what)(kube::Error::Api(status)))
     }
 
-    /// The body of a success, or what the server says of the refusal.
+    /// The body of a success, or the status of a refusal.
     pub fn into_result(self) -> Answer {
         if (200..300).contains(&self.code) {
             return Ok(self.text);

@@ -88,7 +88,7 @@ impl ReplicaHistory {
         Self { writes: events.iter().map(|event| write(event.borrow())).collect() }
     }
 
-    /// The counts, each change once. A Deployment that is deleted and created anew with the same count changes nothing.
+    /// The counts, each change once. A Deployment that is deleted and created again with the same count changes nothing.
     pub fn values(&self) -> Vec<i32> {
         let mut values: Vec<i32> = self.writes().map(|write| write.replicas).collect();
         values.dedup();

@@ -22,8 +22,8 @@ use crate::Error;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Starts to serve in the current runtime; says on which port, and what ends it with all its connections. Where `handle`
-/// fails, or the body of its response, the connection is closed.
+/// Serves in the current runtime. Returns the port, and a handle that ends it with all its connections. If `handle` or the body of its
+/// response fails, the connection is closed.
 pub(crate) async fn start<H, F, B, E>(
     tls: Option<ServerConfig>,
     handle: H,

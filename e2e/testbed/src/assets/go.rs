@@ -121,8 +121,8 @@ fn command(module: &Path) -> Command {
     command
 }
 
-/// Reads what `go build -v` says, a line for each module it downloads and each package it compiles, and sums it up for
-/// people now and then. Gives back the last lines.
+/// Reads the output of `go build -v`, a line for each module that it downloads and each package that it compiles, and reports progress
+/// from time to time. Returns the last lines.
 fn watch(build: &Build<'_>, stderr: impl std::io::Read + Send + 'static, began: Instant) -> VecDeque<String> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {

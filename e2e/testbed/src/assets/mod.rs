@@ -109,8 +109,8 @@ pub fn helm() -> Result<PathBuf, Error> {
     .binary()
 }
 
-/// A program that reads PromQL with Prometheus' own parser, from the cache or built now. A build says so on standard error,
-/// and blocks the thread.
+/// A program that reads PromQL with Prometheus' own parser, from the cache or built now. A build reports to standard error, and
+/// blocks the thread.
 pub fn promql() -> Result<PathBuf, Error> {
     GoProgram {
         title: "a reader of PromQL",
@@ -124,7 +124,7 @@ pub fn promql() -> Result<PathBuf, Error> {
     .binary()
 }
 
-/// A program that judges objects as kstatus, Argo CD and kube-state-metrics do, from the cache or built now. A build says so on
+/// A program that judges objects as kstatus, Argo CD and kube-state-metrics do, from the cache or built now. A build reports to
 /// standard error, and blocks the thread.
 pub fn health() -> Result<PathBuf, Error> {
     GoProgram {
@@ -182,8 +182,7 @@ pub struct Assets {
 
 impl Assets {
     /// Finds `programs`, and builds them first if one is neither in `KUBEBUILDER_ASSETS` nor in the cache. A build takes
-    /// minutes, says so on standard error, and blocks the thread; of several processes that need it, one builds and the
-    /// others wait.
+    /// minutes, reports to standard error, and blocks the thread. Of several processes that need it, one builds and the others wait.
     pub fn locate(programs: &[Program]) -> Result<Self, Error> {
         let given = env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()).map(PathBuf::from);
         let assets = Self { given, built: None };
@@ -206,7 +205,7 @@ impl Assets {
         folders.map(|folder| folder.join(program.name())).find(|path| path.is_file())
     }
 
-    /// Where a program is. Those that [`locate`](Self::locate) wasn't asked for may be missing there.
+    /// The path of a program. A program that wasn't [located](Self::locate) may be missing there.
     pub fn path(&self, program: Program) -> PathBuf {
         self.given(program)
             .or_else(|| self.built.as_ref().map(|folder| folder.join(program.name())))

@@ -1,4 +1,4 @@
-//! One line of the audit log. It knows the form of an `audit.k8s.io/v1` Event, as far as tests have asked for it.
+//! One line of the audit log: an `audit.k8s.io/v1` Event, with the fields that tests need.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ pub struct AuditEntry {
     pub response_object: Option<Value>,
 }
 
-/// An entry as it stands in the log: an `audit.k8s.io/v1` Event, with bodies that are read or passed over.
+/// An entry in the format of the log: an `audit.k8s.io/v1` Event, with bodies that are read or skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<B> {
@@ -149,7 +149,7 @@ impl AuditEntry {
         self.query("force").as_deref() == Some("true")
     }
 
-    /// Whether it was only a trial. A deletion may say so in its body.
+    /// Whether it was a dry run. A deletion may have that in its body.
     pub fn is_dry_run(&self) -> bool {
         let options = self.request_object.as_ref().filter(|_| self.verb.starts_with("delete"));
         self.query("dryRun").is_some() || options.is_some_and(|options| options.get("dryRun").is_some())

@@ -1,7 +1,7 @@
-//! The API server's audit log, read as a list of requests that can be narrowed down. It doesn't judge what is in it.
+//! The API server's audit log, read as a list of requests that can be filtered.
 //!
-//! What is recorded is said in `control_plane/audit-policy.yaml`: every request but health checks and node leases, with
-//! the body where it writes.
+//! `control_plane/audit-policy.yaml` has the rules: every request but health checks and node leases is recorded, writes with their
+//! body.
 
 mod entry;
 
@@ -167,7 +167,7 @@ impl AuditLog {
         parse(&self.bytes_since(mark)?).map_err(self.unreadable())
     }
 
-    /// As [`since`](Self::since), those of one user. What others asked isn't even parsed, which is most of a log that tests share.
+    /// As [`since`](Self::since), of one user. The requests of others, which are most of a shared log, aren't parsed.
     pub fn by_since(&self, user: &str, mark: Mark) -> Result<AuditEntries, Error> {
         let bytes = self.bytes_since(mark)?;
         let lines = whole_lines(&bytes).filter_map(|line| str::from_utf8(line).ok());

@@ -137,8 +137,7 @@ impl ControlPlane {
         Ok(Namespace::new(name, self.kubeconfig().to_owned(), has_played_nodes))
     }
 
-    /// Where a program of the cluster is. Of a cluster that was given only kubectl is asked for, which is then found or
-    /// built on first use.
+    /// The path of a program of the cluster. For a cluster that was given, the program is found or built on first use.
     fn program(&self, program: Program) -> Result<PathBuf, Error> {
         match &self.local {
             Some(local) => Ok(local.assets.path(program)),

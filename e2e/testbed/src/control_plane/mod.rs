@@ -1,8 +1,7 @@
 //! A Kubernetes control plane of its own for a test binary or the demo: real etcd, kube-apiserver, controllers and
 //! scheduler, with KWOK in the place of the nodes.
 //!
-//! It belongs to no tokio runtime, so that a static one can serve tests that each have their own: clients are made anew
-//! each time they are asked for. It knows nothing of Baton.
+//! It belongs to no tokio runtime, so that a static one can serve tests that each have their own: each call makes a new client.
 
 mod access;
 mod components;

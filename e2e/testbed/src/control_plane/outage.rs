@@ -14,8 +14,7 @@ use crate::{Error, assets::Program, blocking, kubeconfig, net};
 
 impl ControlPlane {
     /// Ends the API server by SIGKILL, starts it again with the same port, data and keys, and waits until it is ready.
-    /// Clients see connections that break and then are refused. It needs the control plane for itself, so the
-    /// [shared](Self::shared) one can't be asked.
+    /// Clients see connections that break and then are refused. The [shared](Self::shared) control plane can't be restarted.
     ///
     /// # Errors
     /// When the cluster was given, or when the API server doesn't become ready again; the message shows the end of its log.

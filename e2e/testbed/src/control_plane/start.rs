@@ -97,7 +97,7 @@ const GROWTH: &str = "400";
 /// beyond 20 GiB.
 const LARGE: &str = "12GiB";
 
-/// Starts a component where the options say. Nothing of it is worth a grace period.
+/// Starts a component as the options say. It gets no grace period.
 pub(super) fn spawn_component(
     options: &Options,
     program: Program,

@@ -1,12 +1,10 @@
-//! The resource metrics API (`metrics.k8s.io/v1beta1`), as metrics-server serves it in real clusters: what the
-//! HorizontalPodAutoscaler controller asks how much CPU pods use. Here a test says how much that is.
+//! The resource metrics API (`metrics.k8s.io/v1beta1`), which metrics-server serves in real clusters: the HorizontalPodAutoscaler
+//! controller reads from it how much CPU pods use. Here a test sets that.
 //!
-//! A test sets the load of [all pods with a label](MetricsApi::set_cpu), as the users of an application do; the pods share it
-//! evenly, however many there are at the moment. So more pods mean less for each of them, and a real autoscaler finds the
-//! number that the load asks for.
+//! A test sets the load of [all pods with a label](MetricsApi::set_cpu), as the users of an application do. The pods share it evenly, so
+//! more pods mean less for each, and a real autoscaler finds the right count.
 //!
-//! [`documents`] knows the API's objects, [`server`] responds, and this module registers with the API server's
-//! aggregator. Nothing here knows of autoscalers.
+//! [`documents`] has the API's objects, [`server`] responds, and this module registers with the API server's aggregator.
 
 mod documents;
 mod server;

@@ -1,5 +1,4 @@
-//! The server: TLS on the loopback interface, for the API server only. It keeps nothing: each request for
-//! metrics is answered from the pods that there are at the moment.
+//! The server: TLS on the loopback interface, for the API server only. Each response is made of the pods of the moment.
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc};
 
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{Error, control_plane::BehindAggregator, kubeconfig, lock, query, server};
 
-/// Starts to serve in the current runtime, until that ends; says on which port.
+/// Serves in the current runtime, until that ends. Returns the port.
 pub(super) async fn start(
     kubeconfig: PathBuf,
     loads: Arc<Loads>,

@@ -1,7 +1,5 @@
-//! A network of its own, that nothing leaves: a network namespace of Linux with one address for a node. Processes are
-//! started inside, and this program gets in by ports of 127.0.0.1 that are led there.
-//!
-//! What listens there is up to others.
+//! An isolated network: a Linux network namespace with one address for a node. Processes are started inside, and this program reaches
+//! them by ports of 127.0.0.1 that are forwarded there.
 
 use std::{
     fs,

@@ -137,7 +137,7 @@ fn kubelet_config(control_plane: &Layout<'_>, cgroup: &str) -> Value {
         "failCgroupV1": false,
         "failSwapOn": false,
         "maxPods": MAX_PODS,
-        // There is none; but with every pod the kubelet would complain that it knows of none.
+        // There is none, but without an address the kubelet warns about every pod.
         "clusterDNS": ["10.96.0.10"],
         "clusterDomain": "cluster.local",
         // The disk is the developer's: the kubelet must not judge or clean it.

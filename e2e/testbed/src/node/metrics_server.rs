@@ -9,7 +9,7 @@ use crate::{Error, blocking, wait_for};
 const MANIFEST: &str = include_str!("metrics-server.yaml");
 /// The image that it names.
 const IMAGE: &str = "localhost/metrics-server:1";
-/// The first figures come when metrics-server has asked the kubelet twice, ten seconds apart.
+/// The first figures come after two requests of metrics-server to the kubelet, ten seconds apart.
 const LIMIT: Duration = Duration::from_mins(2);
 
 impl Node {

@@ -1,9 +1,8 @@
 //! A real Kubernetes node on this machine: the kubelet, kube-proxy, containerd and runc, beside a [`ControlPlane`], where
 //! pods really run.
 //!
-//! All of it lives in namespaces of Linux that were made for it, and nothing leaves them: the control plane and the node in
-//! a network of their own, the node's processes also among themselves. So it needs root and a few packages, and
-//! [`available`] says whether they are there.
+//! All of it runs in Linux namespaces of its own: the control plane and the node in a network of their own, the node's processes
+//! also in a PID namespace. So it needs root and a few packages; [`available`] checks for them.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), baton_testbed::Error> {

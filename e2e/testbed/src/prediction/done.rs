@@ -18,13 +18,13 @@ pub struct Done<'a> {
     pub resource: &'a Resource,
     /// The write.
     pub write: &'a Write,
-    /// The object before. A creation begins with nothing, even where it then finds the object there.
+    /// The object before. A creation begins with nothing, even if the object exists.
     pub before: Option<&'a Json>,
-    /// The object after, or what a dry run says that it would be; or the refusal.
+    /// The object after the write, or the result of a dry run; or the refusal.
     pub outcome: Result<&'a Json, &'a Status>,
     /// When the write began.
     pub began: Timestamp,
-    /// Whether the server was asked to store nothing.
+    /// Whether it is a dry run.
     pub dry_run: bool,
 }
 

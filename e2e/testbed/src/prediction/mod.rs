@@ -1,8 +1,7 @@
-//! Holds what the merge core predicts of a write against what an API server did.
+//! Compares the merge core's prediction of a write with the API server's result.
 //!
-//! A [`Write`] goes to a [`Resource`]. Once it is sent it is [`Done`], which makes the request of the merge driver protocol of
-//! it, and the response as it is recorded; [`judge`] says whether the prediction for the one came true by the other. Nothing
-//! here asks a server or the merge core, and nothing knows how anything merges.
+//! A [`Write`] has a [`Resource`] as its target. Once it is sent it is [`Done`], which makes the request of the merge driver protocol of
+//! it, and the recorded response; [`judge`] compares the prediction with the response. Nothing here sends a request or merges.
 
 mod defaults;
 mod done;
@@ -19,5 +18,5 @@ pub use judge::{Accuracy, judge};
 pub use resource::{Resource, Schema};
 pub use write::{Method, Owners, Write};
 
-/// The release whose rules are asked for unless another is wanted: that of the API server of the tests.
+/// The default release of the rules: that of the API server of the tests.
 pub const PROFILE: &str = "1.36.3";

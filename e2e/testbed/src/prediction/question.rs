@@ -176,7 +176,7 @@ fn count_as_sent(daemon_set: &mut Json, sent: &Json) {
     daemon_set.entry("metadata").entry("annotations").set(COUNT, count);
 }
 
-/// The object that a write asks for, as far as what is allocated is concerned.
+/// The object that a write would store, with the fields that matter to allocations.
 fn sent(write: &Write, live: Option<&Json>) -> Json {
     let live = live.unwrap_or(&Json::Null);
     match write.method {

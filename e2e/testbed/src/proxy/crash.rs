@@ -1,5 +1,5 @@
-//! A crash at one write, as the rules of a proxy: the write meets the cut, and nothing that the process asks for later
-//! reaches the server. That the process is killed is for its owner to do.
+//! A crash at one write, as the rules of a proxy: the write is cut, and no later request of the process reaches the server. Its owner
+//! has to kill the process.
 
 use std::{
     fmt,

@@ -7,7 +7,7 @@ use hyper::{
 };
 use kube::{Client, client::Body};
 
-/// What is said about one connection, and has to be said anew on the next (RFC 9110, 7.6.1).
+/// The headers of one connection, which aren't forwarded to the next (RFC 9110, 7.6.1).
 const OF_THE_CONNECTION: [HeaderName; 6] =
     [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 

@@ -1,11 +1,9 @@
-//! A proxy between a client and the API server that does to single requests what networks and servers do: it cuts the
-//! connection before or after a write or in the middle of a watch, delays a response, responds by itself, or responds
-//! something else. Which request meets what is for [rules](Action) to say; the proxy knows no resource and remembers
-//! nothing but how many writes there were and the first one that a rule has cut.
+//! A proxy between a client and the API server, with the faults of networks and servers: it cuts the connection before or after a write
+//! or in the middle of a watch, delays a response, replaces it, or responds without the server. [Rules](Action) choose the fault of each
+//! request; the proxy counts the writes, and keeps the first one that a rule has cut.
 //!
-//! Its clients talk plain HTTP on the loopback interface and authenticate by a token, which is passed on:
-//! a client certificate can't be. Requests are read whole before they are passed on; responses flow as they come, so that
-//! watches work.
+//! Its clients send plain HTTP on the loopback interface and authenticate by a token, which is forwarded, as a client certificate can't
+//! be. Requests are read whole before they are forwarded; responses are streamed, so that watches work.
 
 mod crash;
 mod forward;
@@ -55,7 +53,7 @@ pub enum Route {
 }
 
 impl Proxy {
-    /// Starts a proxy in front of this cluster's API server. `rules` is asked once for each request, when all of it has come in.
+    /// Starts a proxy in front of this cluster's API server. `rules` is called once for each request, when it was read whole.
     ///
     /// # Errors
     /// When it can't listen, or can't reach the server.

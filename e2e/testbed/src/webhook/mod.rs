@@ -1,9 +1,8 @@
-//! Admission webhooks (`admission.k8s.io/v1`), as policy engines and sidecar injectors have them: what the API server asks
-//! about a write after the merge and before it is stored. Here a test chooses by a hook's path what the hook does, and gets
-//! afterwards what was asked.
+//! Admission webhooks (`admission.k8s.io/v1`), like those of policy engines and sidecar injectors: the API server calls them with a
+//! write after the merge and before it is stored. A test chooses the hook's behaviour by its path, and reads the reviews afterwards.
 //!
-//! [`review`] knows the API's documents and decides, and this module is what a test holds. Nothing here
-//! registers with an API server: which writes a hook is asked about is for the test's own configuration to say.
+//! [`review`] has the API's documents and the decisions. Nothing here registers with an API server: the test's own configuration
+//! does.
 
 mod review;
 

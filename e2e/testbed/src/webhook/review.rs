@@ -1,5 +1,4 @@
-//! The documents of the API, and what each hook responds. It keeps no state: the response depends on the
-//! hook's path and the request alone.
+//! The documents of the API, and the response of each hook, which depends on the hook's path and the request alone.
 
 use k8s_openapi::ByteString;
 use serde::Deserialize;
@@ -13,19 +12,19 @@ const DENY: &str = "/deny";
 /// A review that an API server requested from a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
-    /// The hook that was called: its path, without the query in which the API server says how long it waits.
+    /// The path of the hook that was called, without its query.
     pub path: String,
     /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`. A patch is an `UPDATE`, or a `CREATE` where there was nothing.
     pub operation: String,
     /// The kind of the object, such as `Deployment`.
     pub kind: String,
-    /// The object's namespace; `None` where it has none.
+    /// The object's namespace, if it has one.
     pub namespace: Option<String>,
-    /// The object's name; `None` while it is still to be made up by the API server, and where many are deleted at once.
+    /// The object's name; `None` if the API server will generate it, and if many objects are deleted at once.
     pub name: Option<String>,
-    /// Whether nothing of the write will be kept; `None` if the API server doesn't say, which the API lets it do.
+    /// Whether the write is a dry run; `None` if the review doesn't have the field.
     pub dry_run: Option<bool>,
-    /// The name of the user whose write it is.
+    /// The name of the user who writes.
     pub user: String,
 }
 

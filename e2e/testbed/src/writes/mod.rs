@@ -1,5 +1,5 @@
-//! Random writes to objects of many kinds: [`Kind`] says what objects there are and what may be written into them, [`Sequence`]
-//! chooses the writes to one object from a seed. Nothing here asks a server, and nothing knows how anything merges.
+//! Random writes to objects of many kinds: [`Kind`] has the objects and their possible contents, and [`Sequence`] chooses the writes to
+//! one object from a seed. Nothing here sends a request or merges.
 
 mod edit;
 mod kinds;

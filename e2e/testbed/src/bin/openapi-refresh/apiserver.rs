@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Document, get};
 
-/// What of a schema has no say in merging and patching.
+/// The parts of a schema that don't matter to merging and patching.
 const PROSE: [&str; 5] = ["description", "required", "enum", "example", "externalDocs"];
 
 const KIND: &str = "x-kubernetes-group-version-kind";
