@@ -6,7 +6,7 @@ use baton_testbed::{
     Json,
     prediction::{Accuracy, Done, Method, Resource, Write, response},
     query,
-    raw::{Answer, Reply, Request},
+    raw::{Reply, Request, Responded},
 };
 use jiff::Timestamp;
 
@@ -335,7 +335,7 @@ fn without(object: &Json, members: &[Vec<String>]) -> Json {
 }
 
 /// The result as a failure shows it: the live object, or the refusal.
-fn outcome_shown(result: &Answer, responded: &StepResponse, after: Option<&Json>) -> Json {
+fn outcome_shown(result: &Responded, responded: &StepResponse, after: Option<&Json>) -> Json {
     match (result, after) {
         (Err(status), _) => response::refused(status),
         (Ok(_), Some(after)) => after.clone(),

@@ -118,7 +118,7 @@ impl Reply {
     }
 
     /// The body of a success, or the status of a refusal.
-    pub fn into_result(self) -> Answer {
+    pub fn into_result(self) -> Responded {
         if (200..300).contains(&self.code) {
             return Ok(self.text);
         }
@@ -130,4 +130,4 @@ impl Reply {
 }
 
 /// The text of a response, or the refusal.
-pub type Answer = Result<String, Box<Status>>;
+pub type Responded = Result<String, Box<Status>>;

@@ -22,7 +22,7 @@ use kube::{
     CustomResourceExt as _,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 scenarios! {
@@ -52,19 +52,24 @@ fn integrations() -> PathBuf {
 }
 
 fn judge(objects: &[Value]) -> Vec<Judged> {
-    let mut programs = Command::new(assets::health().unwrap())
-        .arg(integrations().join("argo-cd/baton.rs/Workload/health.lua"))
-        .arg(integrations().join("kube-state-metrics/config.yaml"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines: String = objects.iter().map(|object| object.to_string() + "\n").collect();
-    programs.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = programs.wait_with_output().unwrap();
-    let lines = String::from_utf8(output.stdout).unwrap();
-    let judged: Vec<Judged> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(judged.len(), objects.len());
+    let mut programs = Command::new(assets::health().unwrap());
+    programs.arg(integrations().join("argo-cd/baton.rs/Workload/health.lua"));
+    programs.arg(integrations().join("kube-state-metrics/config.yaml"));
+    judge_lines(&mut programs, objects.iter().map(Value::to_string))
+}
+
+/// The JSON that a program writes for each line of its input.
+pub fn judge_lines<T: DeserializeOwned>(
+    program: &mut Command,
+    lines: impl ExactSizeIterator<Item = String>,
+) -> Vec<T> {
+    let mut running = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let count = lines.len();
+    let input: String = lines.map(|line| line + "\n").collect();
+    running.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = String::from_utf8(running.wait_with_output().unwrap().stdout).unwrap();
+    let judged: Vec<T> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(judged.len(), count);
     judged
 }
 

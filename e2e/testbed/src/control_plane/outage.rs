@@ -65,7 +65,7 @@ impl ControlPlane {
 /// By etcd's JSON gateway, in which numbers of 64 bits are strings.
 fn compact(etcd: SocketAddr) -> Result<(), Error> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct Response {
         header: Header,
     }
     #[derive(Deserialize)]
@@ -75,9 +75,10 @@ fn compact(etcd: SocketAddr) -> Result<(), Error> {
 
     let what = "etcd's response";
     // Any request will do: each response has the revision. This one is for a key that doesn't exist, "\0".
-    let answer = net::http_post(etcd, "/v3/kv/range", &json!({"key": "AA=="})).map_err(Error::parse(what))?;
-    let answer: Answer = serde_json::from_str(&answer).map_err(Error::parse(what))?;
-    let request = json!({"revision": answer.header.revision, "physical": true});
+    let response =
+        net::http_post(etcd, "/v3/kv/range", &json!({"key": "AA=="})).map_err(Error::parse(what))?;
+    let response: Response = serde_json::from_str(&response).map_err(Error::parse(what))?;
+    let request = json!({"revision": response.header.revision, "physical": true});
     net::http_post(etcd, "/v3/kv/compaction", &request).map_err(Error::parse(what))?;
     Ok(())
 }

@@ -54,13 +54,13 @@ fn helm_and_kustomize_install_the_same() {
         kustomize.retain(|id, _| id.kind != "Namespace");
         let helm = without_helm(installation.by_helm());
         let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<Id>>();
-        assert_eq!(names(&kustomize), names(&helm), "{}", installation.folder);
+        assert_eq!(names(&kustomize), names(&helm), "{}", installation.folder());
         for (id, object) in &kustomize {
             let other = &helm[id];
             assert!(
                 object == other,
                 "{id} of {}\nby kustomize: {object:#}\nby Helm: {other:#}",
-                installation.folder
+                installation.folder()
             );
         }
     }
@@ -80,11 +80,16 @@ fn one<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
     found.next().map_or_else(|| panic!("no {kind} {name}"), |(_, object)| object)
 }
 
-fn variables(objects: &Objects) -> Vec<(String, String)> {
-    let pod = &one(objects, "Deployment", "baton")["spec"]["template"]["spec"];
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let pair = |variable: &Value| Some((text(&variable["name"])?, text(&variable["value"])?));
-    pod["containers"][0]["env"].as_array().unwrap().iter().filter_map(pair).collect()
+fn pod(objects: &Objects) -> &Value {
+    &one(objects, "Deployment", "baton")["spec"]["template"]["spec"]
+}
+
+/// Checks these environment variables of the operator.
+fn assert_variables(objects: &Objects, wanted: &[(&str, &str)]) {
+    let variables = pod(objects)["containers"][0]["env"].as_array().unwrap();
+    for (name, value) in wanted {
+        assert!(variables.contains(&json!({"name": name, "value": value})), "{name}={value}: {variables:#?}");
+    }
 }
 
 #[test]
@@ -105,7 +110,7 @@ fn a_list_of_namespaces_gives_a_role_in_each_and_nothing_in_the_cluster() {
         assert_eq!(binding["subjects"][0]["namespace"], "baton-system");
         assert_eq!(binding["roleRef"]["kind"], "Role");
     }
-    assert!(variables(&objects).contains(&("BATON_NAMESPACE".to_owned(), "shop,blog".to_owned())));
+    assert_variables(&objects, &[("BATON_NAMESPACE", "shop,blog")]);
 }
 
 #[test]
@@ -124,7 +129,7 @@ fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
         "extraArgs": ["--resync=2h"],
     });
     let objects = with(&settings).unwrap();
-    for wanted in [
+    let wanted = [
         ("BATON_LEASE_DURATION", "30s"),
         ("BATON_RENEW_DEADLINE", "20s"),
         ("BATON_RETRY_PERIOD", "5s"),
@@ -137,15 +142,9 @@ fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
         ("BATON_LOG_FORMAT", "text"),
         ("BATON_LOG", "debug"),
         ("BATON_ADMIN_ADDR", "0.0.0.0:8080"),
-    ] {
-        let variables = variables(&objects);
-        assert!(
-            variables.iter().any(|(name, value)| (name.as_str(), value.as_str()) == wanted),
-            "{wanted:?} in {variables:?}"
-        );
-    }
-    let args = &one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["containers"][0]["args"];
-    assert_eq!(args, &json!(["run", "--leader-elect", "--resync=2h"]));
+    ];
+    assert_variables(&objects, &wanted);
+    assert_eq!(pod(&objects)["containers"][0]["args"], json!(["run", "--leader-elect", "--resync=2h"]));
 }
 
 #[test]
@@ -221,8 +220,7 @@ fn optional_objects_can_be_left_out() {
     .unwrap();
     let kinds: Vec<&str> = objects.keys().map(|id| id.kind.as_str()).collect();
     assert_eq!(kinds, ["Deployment", "Service", "ServiceAccount"]);
-    let pod = &one(&objects, "Deployment", "baton")["spec"]["template"]["spec"];
-    assert_eq!(pod["priorityClassName"], Value::Null);
+    assert_eq!(pod(&objects)["priorityClassName"], Value::Null);
 }
 
 #[test]
@@ -235,7 +233,7 @@ fn on_openshift_the_cluster_chooses_the_user_and_baton_may_delete_deployments() 
         rules.iter().any(is_it)
     };
     let user = |objects: &Objects| {
-        let context = &one(objects, "Deployment", "baton")["spec"]["template"]["spec"]["securityContext"];
+        let context = &pod(objects)["securityContext"];
         assert_eq!(context["runAsNonRoot"], true);
         [context["runAsUser"].clone(), context["runAsGroup"].clone()]
     };
@@ -251,16 +249,14 @@ fn secure_metrics_have_their_own_port_and_can_take_a_certificate_from_a_secret()
     let values =
         json!({"metrics": {"secure": true, "certSecret": "baton-metrics"}, "monitoring.enabled": true});
     let objects = with(&values).unwrap();
-    let variables = variables(&objects);
-    for wanted in
-        [("BATON_SECURE_METRICS_ADDR", "0.0.0.0:8443"), ("BATON_METRICS_CERT_DIR", "/metrics-certificate")]
-    {
-        let found = variables.iter().any(|(name, value)| (name.as_str(), value.as_str()) == wanted);
-        assert!(found, "{wanted:?} in {variables:?}");
-    }
-    let pod = &one(&objects, "Deployment", "baton")["spec"]["template"]["spec"];
-    assert_eq!(pod["volumes"][0]["secret"]["secretName"], "baton-metrics");
-    assert_eq!(pod["containers"][0]["volumeMounts"][0]["mountPath"], "/metrics-certificate");
+    let wanted = [
+        ("BATON_SECURE_METRICS_ADDR", "0.0.0.0:8443"),
+        ("BATON_METRICS_CERT_DIR", "/metrics-certificate"),
+        ("BATON_METRICS_AUDIENCE", "baton"),
+    ];
+    assert_variables(&objects, &wanted);
+    assert_eq!(pod(&objects)["volumes"][0]["secret"]["secretName"], "baton-metrics");
+    assert_eq!(pod(&objects)["containers"][0]["volumeMounts"][0]["mountPath"], "/metrics-certificate");
     let endpoint = &one(&objects, "ServiceMonitor", "baton")["spec"]["endpoints"][0];
     let tls = json!({
         "serverName": "baton.baton-system.svc",
@@ -269,7 +265,6 @@ fn secure_metrics_have_their_own_port_and_can_take_a_certificate_from_a_secret()
     assert_eq!((&endpoint["scheme"], &endpoint["tlsConfig"]), (&json!("https"), &tls));
 
     assert_eq!(endpoint["bearerTokenFile"], "/var/run/secrets/baton/token");
-    assert!(variables.contains(&("BATON_METRICS_AUDIENCE".to_owned(), "baton".to_owned())), "{variables:?}");
 
     // The token is from a Secret, or, without an audience, Prometheus' own.
     let endpoint = |metrics: &Value| {
@@ -284,7 +279,7 @@ fn secure_metrics_have_their_own_port_and_can_take_a_certificate_from_a_secret()
 
     // An unused certificate isn't mounted.
     let objects = with(&json!({"metrics.certSecret": "baton-metrics"})).unwrap();
-    assert_eq!(one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["volumes"], Value::Null);
+    assert_eq!(pod(&objects)["volumes"], Value::Null);
 }
 
 #[test]
@@ -323,9 +318,7 @@ fn the_network_policy_is_as_narrow_as_the_values_say() {
 #[test]
 #[ignore = "by Helm"]
 fn kubernetes_chooses_the_user_namespace_unless_the_values_do() {
-    let pod = |values: &Value| {
-        one(&with(values).unwrap(), "Deployment", "baton")["spec"]["template"]["spec"]["hostUsers"].clone()
-    };
+    let pod = |values: &Value| pod(&with(values).unwrap())["hostUsers"].clone();
     assert_eq!(pod(&json!({})), Value::Null);
     for value in [true, false] {
         assert_eq!(pod(&json!({"hostUsers": value})), value);
@@ -350,7 +343,7 @@ fn the_crd_outlives_the_release_unless_the_values_say_otherwise() {
 fn the_image_is_found_by_tag_or_digest() {
     let image = |values: &Value| {
         let objects = with(values).unwrap();
-        one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["containers"][0]["image"].clone()
+        pod(&objects)["containers"][0]["image"].clone()
     };
     assert_eq!(image(&json!({})), concat!("registry.invalid/baton:", env!("CARGO_PKG_VERSION")));
     let elsewhere = json!({"image": {"repository": "registry.example/baton", "tag": "1.2.3"}});

@@ -4,8 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::Write as _,
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use baton_merge::yaml;
@@ -14,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::objects::repository;
+use crate::health::judge_lines;
 
 /// Metrics of other programs: kube-state-metrics, and the kubelet's cAdvisor.
 const FOREIGN: [&str; 8] = [
@@ -46,18 +46,8 @@ struct Selector {
 }
 
 fn parse(expressions: &[String]) -> Vec<Parsed> {
-    let mut parser =
-        Command::new(assets::promql().unwrap()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let lines: String = expressions.iter().map(|text| text.replace('\n', " ") + "\n").collect();
-    parser.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = parser.wait_with_output().unwrap();
-    let parsed: Vec<Parsed> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(parsed.len(), expressions.len());
-    parsed
+    let mut parser = Command::new(assets::promql().unwrap());
+    judge_lines(&mut parser, expressions.iter().map(|text| text.replace('\n', " ")))
 }
 
 /// The words in backticks.
@@ -128,26 +118,25 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is not a string"))
 }
 
+fn expressions_of_alerts() -> Vec<String> {
+    alerts().iter().map(|alert| text(&alert["expr"]).to_owned()).collect()
+}
+
 #[test]
 #[ignore = "by Prometheus's own parser, in Go"]
 fn alerts_select_metrics_that_exist() {
-    let expressions: Vec<String> = alerts().iter().map(|alert| text(&alert["expr"]).to_owned()).collect();
-    check(&expressions);
+    check(&expressions_of_alerts());
 }
 
 /// Otherwise a pod of any namespace could cause an alert, or keep one from firing, by a metric of the same name.
 #[test]
 #[ignore = "by Prometheus's own parser, in Go"]
 fn alerts_are_about_the_metrics_of_batons_own_namespace() {
-    let expressions: Vec<String> = alerts().iter().map(|alert| text(&alert["expr"]).to_owned()).collect();
+    let expressions = expressions_of_alerts();
     for (text, parsed) in expressions.iter().zip(parse(&expressions)) {
         for Selector { metric, labels } in parsed.selectors {
             if !metric.starts_with(OF_WORKLOADS) {
-                assert_eq!(
-                    labels.get("namespace").map(String::as_str),
-                    Some("baton-system"),
-                    "{metric} in {text}"
-                );
+                assert!(labels.get("namespace").is_some_and(|it| it == "baton-system"), "{metric} in {text}");
             }
         }
     }

@@ -14,53 +14,25 @@ use serde_json::Value;
 
 /// The installations that exist for both kustomize and Helm.
 pub const INSTALLATIONS: [Installation; 7] = [
-    Installation { folder: ".", section: "Install", namespace: "baton-system", values: None },
-    Installation {
-        folder: "overlays/single-namespace",
-        section: "Install for one namespace",
-        namespace: "shop",
-        values: Some("single-namespace.yaml"),
-    },
-    Installation {
-        folder: "overlays/high-availability",
-        section: "Install in three zones",
-        namespace: "baton-system",
-        values: Some("high-availability.yaml"),
-    },
-    Installation {
-        folder: "overlays/monitoring",
-        section: "Install with monitoring",
-        namespace: "baton-system",
-        values: Some("monitoring.yaml"),
-    },
-    Installation {
-        folder: "overlays/openshift",
-        section: "Install on OpenShift",
-        namespace: "baton-system",
-        values: Some("openshift.yaml"),
-    },
-    Installation {
-        folder: "overlays/secure-metrics",
-        section: "Install with secure metrics",
-        namespace: "baton-system",
-        values: Some("secure-metrics.yaml"),
-    },
-    Installation {
-        folder: "overlays/shard",
-        section: "Install a shard",
-        namespace: "baton-system",
-        values: Some("shard.yaml"),
-    },
+    Installation { overlay: None, section: "Install", namespace: "baton-system" },
+    overlay("single-namespace", "Install for one namespace", "shop"),
+    overlay("high-availability", "Install in three zones", "baton-system"),
+    overlay("monitoring", "Install with monitoring", "baton-system"),
+    overlay("openshift", "Install on OpenShift", "baton-system"),
+    overlay("secure-metrics", "Install with secure metrics", "baton-system"),
+    overlay("shard", "Install a shard", "baton-system"),
 ];
 
+const fn overlay(name: &'static str, section: &'static str, namespace: &'static str) -> Installation {
+    Installation { overlay: Some(name), section, namespace }
+}
+
 pub struct Installation {
-    /// Below `manifests/`.
-    pub folder: &'static str,
-    /// Of `docs/install.md`.
+    /// The name of a folder in `manifests/overlays`, and of a file with values in the chart's `examples`.
+    overlay: Option<&'static str>,
+    /// The heading in `docs/install.md`.
     pub section: &'static str,
     pub namespace: &'static str,
-    /// Below the chart's `examples/`.
-    pub values: Option<&'static str>,
 }
 
 /// The identity of an object.
@@ -97,8 +69,13 @@ pub fn repository(path: &str) -> PathBuf {
 }
 
 impl Installation {
+    /// The folder below `manifests`.
+    pub fn folder(&self) -> String {
+        self.overlay.map_or_else(|| ".".to_owned(), |name| format!("overlays/{name}"))
+    }
+
     pub fn by_kustomize(&self) -> Objects {
-        kustomized(&repository("manifests").join(self.folder))
+        kustomized(&repository("manifests").join(self.folder()))
     }
 
     pub fn by_helm(&self) -> Objects {
@@ -107,8 +84,8 @@ impl Installation {
 
     /// The arguments of `helm` besides the release and the chart.
     pub fn helm_args(&self) -> Vec<String> {
-        let file = |name| repository("charts/baton/examples").join(name).display().to_string();
-        self.values.map(|name| vec!["--values".to_owned(), file(name)]).unwrap_or_default()
+        let file = |name| repository(&format!("charts/baton/examples/{name}.yaml")).display().to_string();
+        self.overlay.map(|name| vec!["--values".to_owned(), file(name)]).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,10 @@
 //! `docs/operations.md` has a row for everything that Baton reports.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::objects::repository;
 
@@ -75,22 +79,13 @@ fn every_reason_of_an_event_has_a_row() {
 
 /// The sources of the operator and its runtime without their tests, each as one line: a text of several lines is joined.
 fn sources() -> Vec<(String, String)> {
-    let mut files = Vec::new();
-    let mut folders = ["controller/src", "runtime/src"].map(repository).to_vec();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let text = fs::read_to_string(&path).unwrap();
-                let code = text.split("#[cfg(test)]").next().unwrap().replace("\\\n", "\n");
-                let name = path.strip_prefix(repository("")).unwrap().display().to_string();
-                files.push((name, code.split_whitespace().collect::<Vec<_>>().join(" ")));
-            }
-        }
-    }
-    files
+    let source = |path: String| {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap().replace("\\\n", "\n");
+        let name = Path::new(&path).strip_prefix(repository("")).unwrap().display().to_string();
+        (name, code.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    files(&["controller/src", "runtime/src"]).into_iter().map(source).collect()
 }
 
 /// The text literals that follow, at once or in a `format!`, each place where `before` stands in this source.

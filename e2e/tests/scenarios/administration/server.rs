@@ -39,7 +39,9 @@ pub async fn kubectl(cluster: &Cluster, line: &str) -> String {
 }
 
 pub async fn every_kustomization_is_accepted_without_a_warning_and_its_pods_are_admitted(cluster: &Cluster) {
-    for Installation { folder, section, namespace, .. } in INSTALLATIONS {
+    for installation in INSTALLATIONS {
+        let Installation { section, namespace, .. } = installation;
+        let folder = installation.folder();
         for commands in guide::commands("docs/install.md", section).unwrap() {
             let commands = format!("exec 2>&1\n{commands}");
             let output = guide::run(cluster.real().kubeconfig(), &commands)

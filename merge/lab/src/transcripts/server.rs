@@ -6,7 +6,7 @@ use anyhow::Result;
 use baton_testbed::{
     ControlPlane, Json, crd,
     prediction::{Method, Resource, Schema, Write},
-    raw::{self, Answer, Request, openapi_document},
+    raw::{self, Request, Responded, openapi_document},
     workspace,
     writes::Kind,
 };
@@ -86,7 +86,7 @@ impl Server {
     }
 
     /// Sends a write. The inner result is the server's response.
-    pub(super) async fn write(&self, resource: &Resource, name: &str, write: &Write) -> Result<Answer> {
+    pub(super) async fn write(&self, resource: &Resource, name: &str, write: &Write) -> Result<Responded> {
         let (method, content_type) = write.method.on_the_wire();
         let mut uri = write.path(resource, &self.namespace, name);
         uri = format!("{uri}?fieldManager={}", write.manager);
