@@ -119,6 +119,14 @@ impl Environment {
         self.children(kind).patch("web", &params, patch).await.unwrap()
     }
 
+    /// Applies these fields of a child as another manager.
+    pub async fn apply_child(&self, params: &PatchParams, kind: ChildKind, fields: &Value) -> DynamicObject {
+        let (mut body, resource) = (fields.clone(), kind.api_resource());
+        body["apiVersion"] = json!(resource.api_version);
+        body["kind"] = json!(resource.kind);
+        self.children(kind).patch("web", params, &Patch::Apply(body)).await.unwrap()
+    }
+
     /// Waits until the child exists and this holds for it.
     pub async fn child_where(
         &self,

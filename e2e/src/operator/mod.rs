@@ -255,7 +255,11 @@ impl Operator {
         mismatches::check(&self.logs(), self.expects_mismatches);
     }
 
-    async fn wait_until_ready(&self) -> Result<(), Error> {
+    /// Waits until it is ready.
+    ///
+    /// # Errors
+    /// When it ends, or isn't ready within [`PATIENCE`]; the message shows the end of its log.
+    pub async fn wait_until_ready(&self) -> Result<(), Error> {
         let what = format!("{} being ready", self.name);
         wait_for(&what, PATIENCE, async || {
             if let Run::Process { process, .. } = &self.run {

@@ -29,12 +29,8 @@ const A_SECOND: Duration = Duration::from_millis(1100);
 async fn apply_container(env: &Environment, manager: &str, container: &Value) {
     let mut app = json!({"name": "app"});
     app.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
-    let body = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": [app]}}},
-    });
-    let params = PatchParams::apply(manager).force();
-    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
+    let fields = json!({"spec": {"template": {"spec": {"containers": [app]}}}});
+    env.apply_child(&PatchParams::apply(manager).force(), ChildKind::Deployment, &fields).await;
 }
 
 fn with_container(container: &Value) -> Value {
@@ -115,11 +111,8 @@ async fn a_second_handler_of_a_probe_is_named_with_its_owner(cluster: Cluster) {
 async fn a_second_limit_of_a_disruption_budget_is_named_with_its_owner(cluster: Cluster) {
     let env = Environment::start(&cluster, "limits").await;
     env.apply_until("Applied", &json!({"disruptionBudget": {"maxUnavailable": 1}})).await;
-    let budget = json!({
-        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": {"maxUnavailable": 1},
-    });
-    let params = PatchParams::apply("helm").force();
-    env.children(ChildKind::DisruptionBudget).patch("web", &params, &Patch::Apply(&budget)).await.unwrap();
+    let (forced, budget) = (PatchParams::apply("helm").force(), json!({"spec": {"maxUnavailable": 1}}));
+    env.apply_child(&forced, ChildKind::DisruptionBudget, &budget).await;
     env.at_rest().await;
     env.apply(&json!({"disruptionBudget": {"minAvailable": 1}})).await;
     rejected_because_of(&env, &[".spec.maxUnavailable, owned by helm"]).await;
@@ -133,12 +126,8 @@ async fn a_container_that_another_manager_still_holds_is_named_with_its_owner(cl
         json!({"template": {"spec": {"containers": containers}}})
     };
     env.apply_until("Applied", &spec(&["app", "helper"])).await;
-    let body = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": [{"name": "helper"}]}}},
-    });
-    let params = PatchParams::apply("legacy");
-    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
+    let helper = json!({"spec": {"template": {"spec": {"containers": [{"name": "helper"}]}}}});
+    env.apply_child(&PatchParams::apply("legacy"), ChildKind::Deployment, &helper).await;
     env.at_rest().await;
     env.apply(&spec(&["app"])).await;
     rejected_because_of(&env, &[r#".spec.template.spec.containers[name="helper"], owned by legacy"#]).await;
@@ -147,12 +136,8 @@ async fn a_container_that_another_manager_still_holds_is_named_with_its_owner(cl
 async fn what_a_user_applied_under_the_temporary_managers_name_stays(cluster: Cluster) {
     let env = Environment::start(&cluster, "name").await;
     env.apply_until("Ready", &json!({"replicas": 2})).await;
-    let body = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "web", "annotations": {"note": "mine"}}, "spec": {"minReadySeconds": 7},
-    });
-    let params = PatchParams::apply("handover-to-hpa");
-    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(&body)).await.unwrap();
+    let mine = json!({"metadata": {"annotations": {"note": "mine"}}, "spec": {"minReadySeconds": 7}});
+    env.apply_child(&PatchParams::apply("handover-to-hpa"), ChildKind::Deployment, &mine).await;
 
     let stays = async |replica_count| {
         let live = env.has_replicas(replica_count).await;

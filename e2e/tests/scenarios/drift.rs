@@ -45,18 +45,13 @@ async fn fields_of_another_manager_stay_through_ten_applies(cluster: Cluster) {
     env.apply_until("Applied", &json!({"replicas": 1})).await;
 
     let theirs = json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "labels": {"mesh": "on"}, "annotations": {"mesh/revision": "7"}},
+        "metadata": {"labels": {"mesh": "on"}, "annotations": {"mesh/revision": "7"}},
         "spec": {"template": {
             "metadata": {"annotations": {"mesh/inject": "done"}},
             "spec": {"containers": [{"name": "sidecar", "image": "proxy:1"}]},
         }},
     });
-    env.children(ChildKind::Deployment)
-        .patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs))
-        .await
-        .unwrap();
+    env.apply_child(&PatchParams::apply("mesh"), ChildKind::Deployment, &theirs).await;
     let mark = env.mark();
     for _ in 0..10 {
         env.reconcile().await;

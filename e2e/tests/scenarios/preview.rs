@@ -246,12 +246,8 @@ async fn the_release_of_a_field_with_another_owner_is_planned_and_the_field_stay
     let mut template = app(&json!({}));
     template["metadata"] = json!({"annotations": {"note": "x"}});
     env.apply_until("Ready", &json!({"replicas": 1, "template": template})).await;
-    let theirs = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"template": {"metadata": {"annotations": {"note": "x"}}}},
-    });
-    let deployments = env.children(ChildKind::Deployment);
-    deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
+    let theirs = json!({"spec": {"template": {"metadata": {"annotations": {"note": "x"}}}}});
+    env.apply_child(&PatchParams::apply("mesh"), ChildKind::Deployment, &theirs).await;
 
     let without = json!({"replicas": 1});
     let plan = planned(&env, "Preview", &without, nothing).await;

@@ -9,7 +9,7 @@ use std::sync::{
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::{Environment, OperatorOptions, scenarios, web};
 use baton_testbed::{Action, Cluster, Proxy, RequestInfo, eventually};
-use kube::api::{Patch, PatchParams};
+use kube::api::PatchParams;
 use serde_json::{Value, json};
 
 scenarios! {
@@ -22,7 +22,7 @@ scenarios! {
 const INDEX: &str = "/openapi/v3";
 const APPS: &str = "/openapi/v3/apis/apps/v1";
 
-/// A environment whose operator reaches the API server through a proxy with these rules, and reads the schemas' hashes often.
+/// An environment whose operator reaches the API server through a proxy with these rules, and reads the schemas' hashes often.
 async fn start(
     cluster: &Cluster,
     name: &str,
@@ -92,12 +92,9 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
     );
 
     // Another manager adds a container, which is in the same field by the wrong schema.
-    let theirs = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": [{"name": "sidecar", "image": "proxy:1"}]}}},
-    });
-    let deployments = env.children(ChildKind::Deployment);
-    deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
+    let sidecar = json!({"name": "sidecar", "image": "proxy:1"});
+    let theirs = json!({"spec": {"template": {"spec": {"containers": [sidecar]}}}});
+    env.apply_child(&PatchParams::apply("mesh"), ChildKind::Deployment, &theirs).await;
     env.reconcile_times(5).await;
     env.apply(&spec("app:2")).await;
     env.child_where("the new image beside the sidecar", ChildKind::Deployment, |deployment| {
@@ -161,16 +158,19 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
     assert_eq!(count(&env, "baton_applies_total", &[("outcome", "skipped")]).await, 4);
 }
 
+/// Changes the hash of a document in the index.
+fn change_hash(index: &mut Value) {
+    let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
+    // The server redirects a request with another hash, but ignores an unknown parameter.
+    *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
+}
+
 async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster) {
     let fetched = Arc::new(AtomicUsize::new(0));
     let (changed, seen) = (Arc::new(AtomicBool::new(false)), fetched.clone());
     let is_changed = changed.clone();
     let (env, _proxy) = start(&cluster, "schema-hash", move |request| match &*request.path {
-        INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
-            let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
-            // The server redirects a request with another hash, but ignores an unknown parameter.
-            *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
-        }),
+        INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(change_hash),
         path => {
             if path.starts_with(APPS) {
                 seen.fetch_add(1, Ordering::Relaxed);
@@ -202,10 +202,7 @@ async fn what_was_predicted_with_other_schemas_is_predicted_again(cluster: Clust
     let changed = Arc::new(AtomicBool::new(false));
     let is_changed = changed.clone();
     let (env, _proxy) = start(&cluster, "schema-again", move |request| match &*request.path {
-        INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
-            let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
-            *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
-        }),
+        INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(change_hash),
         _ => Action::Forward,
     })
     .await;

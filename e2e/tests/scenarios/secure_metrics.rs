@@ -149,11 +149,7 @@ async fn secure_metrics_are_only_for_users_who_may_read_them(cluster: Cluster) {
     .await;
     secure.responds(&certificate, Some(&reader), 503).await;
     secure.bind(SECURE_METRICS, "default", secure.account()).await;
-    eventually("the operator to be ready", async || match operator.readiness().await {
-        Some((200, _)) => Ok(()),
-        other => Err(other),
-    })
-    .await;
+    operator.wait_until_ready().await.unwrap();
 
     secure.responds(&certificate, None, 401).await;
     secure.responds(&certificate, Some("made-up"), 401).await;

@@ -45,15 +45,20 @@ impl WholeCluster {
     /// Starts an operator that can't work. It has to report why, and to become ready after `fix`.
     async fn reports_until_fixed(&self, texts: &[&str], fix: impl AsyncFnOnce()) {
         let operator = Operator::start(&self.cluster, options(true)).await.unwrap();
-        is_ready_as(&operator, |code, body| {
-            let logs = operator.logs();
-            // Whoever reaches the port may read the response.
-            assert!(!body.contains("apiGroups"), "{body}");
-            code == 503 && body.contains("see the log") && texts.iter().all(|text| logs.contains(text))
+        eventually("the reasons to be reported", async || match operator.readiness().await {
+            Some((503, body)) => {
+                // All clients of the port may read the response.
+                assert!(!body.contains("apiGroups"), "{body}");
+                let logs = operator.logs();
+                let is_reported =
+                    body.contains("see the log") && texts.iter().all(|text| logs.contains(text));
+                if is_reported { Ok(()) } else { Err((body, logs)) }
+            }
+            other => Err((format!("{other:?}"), operator.logs())),
         })
         .await;
         fix().await;
-        is_ready_as(&operator, |code, _| code == 200).await;
+        operator.wait_until_ready().await.unwrap();
         assert!(operator.end().is_none(), "the same run");
     }
 
@@ -77,15 +82,6 @@ fn removal(path: &str) -> Patch<()> {
 
 fn options(unready: bool) -> OperatorOptions {
     OperatorOptions { name: Some("baton-selfcheck".to_owned()), unready, ..OperatorOptions::default() }
-}
-
-/// Waits until this holds for the operator's readiness.
-async fn is_ready_as(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
-    eventually("the operator's readiness", async || match operator.readiness().await {
-        Some((code, body)) if holds(code, &body) => Ok(()),
-        other => Err((other, operator.log_tail(30))),
-    })
-    .await;
 }
 
 /// One after the other; the one that leaves another CRD behind comes last.

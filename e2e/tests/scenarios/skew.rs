@@ -154,7 +154,7 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     assert!(written.is_empty(), "{written:#?}");
 
     skewed.make_complete().await;
-    is_ready(skewed.env.operator()).await;
+    skewed.env.operator().wait_until_ready().await.unwrap();
     assert_eq!(skewed.crd_usable().await, 1);
     assert_eq!(skewed.objects().await, before, "the Workload's spec and the uid of its Service");
     skewed.scale(2).await;
@@ -251,7 +251,7 @@ pub async fn while_the_crd_cannot_be_read_nothing_is_written(cluster: &Cluster) 
 
         skewed.make_complete().await;
         is_failing.store(false, Ordering::Relaxed);
-        is_ready(&operator).await;
+        operator.wait_until_ready().await.unwrap();
         assert_eq!(skewed.objects().await, before, "{code}");
     }
 }
@@ -353,13 +353,4 @@ impl Older {
     async fn crd_usable(&self) -> u64 {
         self.env.operator().metrics().await.unwrap().count("baton_crd_usable", &[])
     }
-}
-
-/// Waits until an operator is ready.
-async fn is_ready(operator: &Operator) {
-    eventually("the operator to be ready", async || match operator.readiness().await {
-        Some((200, _)) => Ok(()),
-        other => Err(other),
-    })
-    .await;
 }

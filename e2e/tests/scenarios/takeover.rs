@@ -28,15 +28,6 @@ async fn edit_as(env: &Environment, manager: &str, fields: &Value) {
     env.edit_as(manager, ChildKind::Deployment, &Patch::Strategic(container(fields))).await;
 }
 
-/// Takes over fields of the Deployment's container by a forced apply.
-async fn force_as(env: &Environment, manager: &str, fields: &Value) {
-    let mut body = container(fields);
-    body["apiVersion"] = json!("apps/v1");
-    body["kind"] = json!("Deployment");
-    let params = PatchParams::apply(manager).force();
-    env.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(body)).await.unwrap();
-}
-
 /// Waits until a takeover from this manager has this count, and is the only one from it.
 async fn takeover(env: &Environment, manager: &str, count: i32) -> TakeoverStatus {
     eventually(&format!("takeover number {count} from {manager}"), async || {
@@ -76,7 +67,8 @@ async fn a_takeover_is_reported_in_status_event_and_metric(cluster: Cluster) {
     assert_eq!(second.first_time, first.first_time);
     assert!(second.last_time >= first.last_time);
     env.at_rest().await;
-    force_as(&env, "helm", &json!({"image": "evil:3"})).await;
+    let forced = PatchParams::apply("helm").force();
+    env.apply_child(&forced, ChildKind::Deployment, &container(&json!({"image": "evil:3"}))).await;
     let third = takeover(&env, "helm", 1).await;
     assert_eq!(third.path, IMAGE);
 
