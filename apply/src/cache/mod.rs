@@ -105,6 +105,13 @@ impl NamespacedName {
     }
 }
 
+/// As a pair, such as the key of a queue.
+impl From<NamespacedName> for (String, String) {
+    fn from(NamespacedName { namespace, name }: NamespacedName) -> Self {
+        (namespace, name)
+    }
+}
+
 /// As `namespace/name`, or only the name.
 impl fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

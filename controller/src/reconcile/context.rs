@@ -9,12 +9,14 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, with_timeout};
+use baton_apply::{
+    ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, crd::CrdGuard, with_timeout,
+};
 use baton_crd::Workload;
 use baton_runtime::{
     clock::{Clock, now},
     lock,
-    pace::{ObjectKey, Queue},
+    pace::{ObjectKey, Passes},
     text::with_causes,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -23,7 +25,7 @@ use kube::{
     api::ListParams,
     runtime::events::{Event, Recorder, Reporter},
 };
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::warn;
 
 use super::{
@@ -36,7 +38,7 @@ use crate::{
         replicas::{Autoscaler, ScaleTarget},
     },
     metrics::Metrics,
-    observe::{PAGE, Stores, WatchedWorkload, WorkloadCrd, workloads_in},
+    observe::{PAGE, Stores, WatchedWorkload, older_crd, workloads_in},
     report::outdated_crd_event,
 };
 
@@ -45,16 +47,14 @@ pub(crate) struct Context {
     pub(crate) applier: Applier,
     pub(crate) clock: Clock,
     pub(crate) stores: Stores,
-    pub(crate) crd: WorkloadCrd,
+    pub(crate) crd: CrdGuard,
     pub(crate) metrics: Metrics,
+    pub(crate) passes: Passes,
     client: Client,
     reporter: Reporter,
     /// How long a request may take.
     limit: Duration,
     records: Mutex<Records>,
-    queue: Mutex<Queue>,
-    /// Notified when a pass gives its slot back.
-    free: Notify,
     /// How much more large passes may read, in bytes of text.
     room: Semaphore,
     /// Counts how often every Workload was to be reconciled again.
@@ -63,9 +63,6 @@ pub(crate) struct Context {
 
 /// How long to wait for a newer version of a child in the cache.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-
-/// How long a pass keeps its slot while it waits for a response.
-const SLOW: Duration = Duration::from_millis(500);
 
 /// How long a pass waits until it is known whether the CRD is complete.
 pub(super) const CRD_IS_KNOWN_WITHIN: Duration = Duration::from_secs(2);
@@ -84,11 +81,11 @@ impl Context {
     pub(crate) fn new(
         client: Client,
         schemas: Option<SchemaCache>,
-        (stores, crd): (Stores, WorkloadCrd),
+        (stores, crd): (Stores, CrdGuard),
         metrics: Metrics,
         clock: Clock,
         limit: Duration,
-        (records, queue): (Records, Queue),
+        (records, passes): (Records, Passes),
     ) -> Self {
         let instance = std::env::var("HOSTNAME").ok();
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
@@ -99,12 +96,11 @@ impl Context {
             stores,
             crd,
             metrics,
+            passes,
             reporter,
             client,
             limit,
             records: Mutex::new(records),
-            queue: Mutex::new(queue),
-            free: Notify::new(),
             room: Semaphore::new(ROOM as usize),
             rounds: AtomicU64::default(),
         }
@@ -120,44 +116,13 @@ impl Context {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Which Workload is reconciled when.
-    pub(crate) fn queue<T>(&self, with: impl FnOnce(&mut Queue) -> T) -> T {
-        with(&mut lock(&self.queue))
-    }
-
-    /// Waits until a pass gives its slot back before it ends.
-    pub(crate) async fn slot_is_free(&self) {
-        self.free.notified().await;
-    }
-
-    /// The response to a request of a pass for this Workload. A pass that waits for long gives its slot back, so that a slow webhook
-    /// doesn't delay others.
-    pub(super) fn patiently<T: Send>(
-        &self,
-        workload: ObjectKey,
-        request: impl Future<Output = T> + Send,
-    ) -> impl Future<Output = T> + Send {
-        // Boxed, since requests are large, and a pass has many places for one.
-        let mut request = Box::pin(request);
-        async move {
-            if let Ok(response) = tokio::time::timeout(SLOW, &mut request).await {
-                return response;
-            }
-            self.queue(|queue| queue.slows_down(&workload));
-            self.free.notify_one();
-            let response = request.await;
-            self.queue(|queue| queue.goes_on(&workload));
-            response
-        }
-    }
-
     /// Waits until there is room for what a pass for this Workload reads, if that is large. The room is free again when the permit is
     /// dropped.
     pub(super) async fn room_for(&self, workload: &WatchedWorkload) -> Option<SemaphorePermit<'_>> {
         let size = Some(self.stores.size_of(workload)).filter(|size| *size > LARGE)?;
         let share = u32::try_from(size).unwrap_or(ROOM).min(ROOM);
         // It is never closed, so there is no error.
-        self.patiently(key(workload), self.room.acquire_many(share)).await.ok()
+        self.passes.patiently(key(workload), self.room.acquire_many(share)).await.ok()
     }
 
     /// Waits until the caches are filled and the schemas are read.
@@ -190,7 +155,7 @@ impl Context {
     /// How long a pass is deferred whose next write has low priority; none where it can be sent.
     pub(super) fn deferral(&self, workload: &Workload) -> Option<Duration> {
         let now = now();
-        let others_are_due = self.queue(|queue| queue.has_due(now));
+        let others_are_due = self.passes.queue(|queue| queue.has_due(now));
         let uid = workload.uid().unwrap_or_default();
         lock(&self.records).deferral(key(workload), &uid, others_are_due, now)
     }
@@ -214,7 +179,7 @@ impl Context {
         // A child has the name of its Workload.
         let Target { namespace, name, .. } = &request.target;
         let workload = (namespace.clone().unwrap_or_default(), name.clone());
-        self.patiently(workload, self.applier.send(request, DryRun::No)).await
+        self.passes.patiently(workload, self.applier.send(request, DryRun::No)).await
     }
 
     /// Writes an Event. One that can't be written is logged; the status reports the same.
@@ -224,7 +189,7 @@ impl Context {
         // A shared Recorder would deduplicate by scanning its cache; our Events rarely repeat.
         let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
         let published = with_timeout(self.limit.min(EVENT_WITHIN), recorder.publish(event, &reference));
-        if let Err(error) = self.patiently(key(workload), published).await {
+        if let Err(error) = self.passes.patiently(key(workload), published).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }
     }
@@ -239,7 +204,7 @@ impl Context {
         let verified = tokio::time::timeout(CRD_IS_KNOWN_WITHIN, self.crd.verified()).await.ok()?;
         let is_news = self.record(workload, |record| record.memo.is_under_older_crd(verified.is_err()));
         if let (Err(older), true) = (&verified, is_news) {
-            self.publish(workload, &outdated_crd_event(older)).await;
+            self.publish(workload, &outdated_crd_event(&older_crd(older))).await;
         }
         Some(verified.is_ok())
     }
@@ -250,7 +215,7 @@ impl Context {
         workload: &Workload,
         child: ChildKind,
     ) -> Result<Option<LiveObject>, ApiError> {
-        self.patiently(key(workload), self.applier.read(&child.target(workload))).await
+        self.passes.patiently(key(workload), self.applier.read(&child.target(workload))).await
     }
 
     /// A version of a child after the one that was read: from its watch, once its controllers have observed it; from the API server, where
@@ -276,7 +241,7 @@ impl Context {
         // As kube's type, metadata can't be read if an entry of `managedFields` is nested deep.
         let api = workloads_in(&self.client, Some(&namespace));
         let read = async { with_timeout(self.limit, api.get_opt(&workload.name_any())).await };
-        let now = self.patiently(key(workload), read).await?;
+        let now = self.passes.patiently(key(workload), read).await?;
         Ok(now.map(|now| now.meta().clone()))
     }
 
@@ -288,7 +253,8 @@ impl Context {
         let (target, mut scaling) = (ScaleTarget::of(workload), Vec::new());
         let mut params = ListParams::default().limit(PAGE);
         loop {
-            let page = self.patiently(key(workload), with_timeout(self.limit, api.list(&params))).await?;
+            let page =
+                self.passes.patiently(key(workload), with_timeout(self.limit, api.list(&params))).await?;
             let of_page = page.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
             scaling.extend(of_page.map(|(_, autoscaler)| autoscaler));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {

@@ -57,7 +57,7 @@ async fn try_out(seen: &Snapshot, rehearsed: &mut Rehearsed, context: &Context) 
     let live = ChildKind::of(&write.request.target).and_then(|child| seen.child(child));
     context.write_comes().await;
     let trial = context.applier.perform(write, live, DryRun::Yes);
-    let outcome = context.patiently(key(&*seen.workload), trial).await;
+    let outcome = context.passes.patiently(key(&*seen.workload), trial).await;
     let Some((dry_run, message)) = compare(write, live, &outcome) else { return false };
     (rehearsed.dry_run, rehearsed.message) = (dry_run, message);
     true
