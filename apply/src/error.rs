@@ -163,6 +163,12 @@ impl ApiError {
         matches!(self, Self::Response(status) if status.is_not_found())
     }
 
+    /// Whether the API server doesn't serve this, or not to this client, now and later; every other failure of a read may be over at the
+    /// next attempt. The code alone says so: for what isn't served, the response is a page and not a Status.
+    pub fn is_withheld(&self) -> bool {
+        matches!(self, Self::Response(status) if matches!(status.code, 401 | 403 | 404 | 406))
+    }
+
     /// Whether the request will be refused again until something changes. Of a write, ask [what the failure
     /// means](Self::of_write): it may only be stale.
     pub fn is_rejection(&self) -> bool {

@@ -32,6 +32,7 @@
 //! | ask what an apply would do | [`Schemas::predict`], [`Options::dry_run`] |
 //! | read the owners of a field, release it, hand it over or take it back | [`ownership`] |
 //! | pause while another manager sets the same field again and again | [`contention`] |
+//! | write nothing under a CRD that is older than the program, since the API server drops fields | [`crd`] |
 //! | record writes in logs and metrics | [`Observer`] |
 //! | use another client, or none | [`Schemas::prepare`], [`Schemas::settle`]: pure functions of objects, schemas and the time |
 //!
@@ -101,6 +102,7 @@ mod applier;
 pub mod cache;
 mod comparison;
 pub mod contention;
+pub mod crd;
 mod effects;
 mod error;
 mod find;

@@ -7,7 +7,7 @@ mod watches;
 mod workload;
 
 pub(crate) use self::{
-    crd::{CrdProblem, Judgement, LAG, WorkloadCrd, is_withheld},
+    crd::{FIELDS, older_crd},
     stores::{Digests, Stores, Workloads},
     watches::{PAGE, Scope, Touched, watch, workloads_in},
     workload::WatchedWorkload,

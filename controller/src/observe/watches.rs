@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use baton_apply::{ApiError, LiveObject, cache::NamespacedName, with_timeout};
+use baton_apply::{ApiError, LiveObject, cache::NamespacedName, crd::CrdGuard, with_timeout};
 use baton_crd::{Workload, labels};
 use baton_runtime::{clock::now, text::with_causes};
 use futures::{
@@ -17,7 +17,7 @@ use kube::{
 };
 use tracing::warn;
 
-use super::{Stores, WorkloadCrd, stores::WORKLOADS};
+use super::{Stores, stores::WORKLOADS};
 use crate::decide::child::ChildKind;
 
 /// How many objects a response to a list has at most.
@@ -85,7 +85,7 @@ pub(crate) fn workloads_in(client: &Client, namespace: Option<&str>) -> Api<Live
 /// with the labels of Baton and of the shard are watched. The children's watches begin when the Workloads are known, since only children
 /// of these are cached. The CRD is doubted each time that a watch of Workloads fails or begins: a change of the CRD ends most watches,
 /// and so do many other events.
-pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Stores, Touched) {
+pub(crate) fn watch(client: &Client, scope: &Scope, crd: &CrdGuard) -> (Stores, Touched) {
     let stores = Stores::of_shard(scope.shard.as_deref());
     let selected = watcher::Config::default().labels(&scope.selector());
     let ours = format!("{}={},{}", labels::MANAGED_BY, labels::MANAGED_BY_BATON, scope.selector());

@@ -16,7 +16,7 @@ use kube::Resource;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::crd::in_schema;
+use super::FIELDS;
 use crate::{
     decide::{child::ChildKind, lacking::Lacking},
     hash::digest_of,
@@ -138,7 +138,7 @@ impl WatchedWorkload {
         let _ = absent_fields(live, &Workload::api_version(&()), |manager, path| {
             if let [PathElement::Field("spec"), _, ..] = path.elements()
                 && lacking.len() < MOST_LACKING
-                && let Some(in_schema) = in_schema(path)
+                && let Some(in_schema) = FIELDS.in_schema(path)
             {
                 lacking.push(Lacking { path: path.into(), manager: manager.to_owned(), in_schema });
             }
@@ -257,12 +257,5 @@ mod tests {
         assert!(read(&newer).unwrap_err().to_string().contains("many"));
         assert_eq!(newer.name_any(), "web");
         assert_eq!(newer.status().unwrap().replicas, Some(3));
-    }
-
-    #[test]
-    fn a_cached_workload_has_its_phase_and_contested_children() {
-        let workload = watched(&json!({}));
-        assert_eq!(workload.phase, Some(HandoverPhase::Fixed));
-        assert_eq!(*workload.contested, [ChildKind::Deployment]);
     }
 }

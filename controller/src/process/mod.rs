@@ -3,6 +3,7 @@
 //! Nothing outside knows it but the binary.
 
 pub mod cli;
+mod crd;
 mod gate;
 mod operator;
 mod passes;

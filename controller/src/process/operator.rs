@@ -6,17 +6,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use baton_apply::{SchemaCache, SchemaStatus};
+use baton_apply::{SchemaCache, SchemaStatus, crd::CrdGuard};
 use baton_runtime::{
     clock::{Clock, now},
     cluster::Cluster,
     election::{Candidacy, Election, Leadership, Lost, Watchdog},
-    pace::{Queue, WriteRate},
+    pace::{Passes, Queue, WriteRate},
     readiness::Readiness,
     signals::{Shutdown, Signals},
     text::with_causes,
 };
-use futures::{FutureExt as _, Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, stream};
 use kube::Client;
 use tokio::{
     runtime::Handle,
@@ -27,6 +27,7 @@ use tracing::{info, instrument::WithSubscriber as _, warn};
 
 use super::{
     cli::{ElectionArgs, RunArgs},
+    crd::CrdReport,
     gate,
     passes::{passes, put_last},
     run::RunError,
@@ -37,7 +38,7 @@ use crate::{
     FIELD_MANAGER,
     decide::child::ChildKind,
     metrics::{Metrics, RefreshOutcome},
-    observe::{CrdProblem, Scope, Stores, Touched, WorkloadCrd, watch},
+    observe::{FIELDS, Scope, Stores, Touched, watch},
     reconcile::{Context, Records},
 };
 
@@ -54,7 +55,7 @@ pub struct Operator {
     clock: Clock,
     leadership: Option<Leadership>,
     client: Client,
-    crd: WorkloadCrd,
+    crd: CrdGuard,
     stores: Stores,
     touched: Touched,
     view: View,
@@ -73,7 +74,7 @@ impl Operator {
         let metrics = Metrics::of_shard(args.scope.shard());
         let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock, metrics.leader()));
         let client = cluster.fenced(metrics.requests(), leadership.clone())?;
-        let crd = WorkloadCrd::new(client.clone(), args.request_timeout.0);
+        let crd = CrdGuard::new(client.clone(), args.request_timeout.0, &FIELDS);
         let (stores, touched) = watch(&client, &Scope::from(&args.scope), &crd);
         let readiness = gate::readiness(stores.clone());
         let watchdog = Watchdog::new(metrics.long_turns());
@@ -115,20 +116,19 @@ impl Operator {
         }
         let ready = update_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
         tasks.spawn(ready.with_current_subscriber());
-        let (ready, counts) = (readiness.clone(), metrics.clone());
-        let report = move |problem: Option<&CrdProblem>| {
-            counts.crd(problem.is_none());
-            match problem {
-                Some(problem) => ready.close(gate::CRD, problem.in_short()),
-                None => ready.open(gate::CRD),
-            }
+        let report = CrdReport {
+            readiness: readiness.clone(),
+            metrics: metrics.clone(),
+            stores: stores.clone(),
+            client: client.clone(),
+            scope: scope.clone(),
+            limit,
+            again: again.clone(),
+            has_reported: false,
+            problem: None,
+            logged: None,
         };
-        let lists = (stores.clone(), client.clone(), scope.clone());
-        let relist = move || {
-            let (stores, client, scope) = lists.clone();
-            async move { stores.relist_workloads(&client, &scope, limit).await }.boxed()
-        };
-        tasks.spawn(crd.clone().keep_verified(again.clone(), report, relist).with_current_subscriber());
+        tasks.spawn(crd.clone().keep_verified(report).with_current_subscriber());
         info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
         let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
@@ -166,7 +166,7 @@ impl Operator {
             metrics.leader().set(1);
             let seen = (stores, crd);
             let records = Records::new(args.resync.0, WriteRate::new(args.write_rate, now()));
-            let loops = (records, Queue::new(args.concurrency));
+            let loops = (records, Passes::new(Queue::new(args.concurrency)));
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, loops));
             if let Some(report) = put_last(&watchdog, &workloads, context.clone()) {
                 tasks.spawn(report.with_current_subscriber());

@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use baton_apply::crd::CrdGuard;
 use baton_runtime::{
     admin::{self, Exposition},
     clock::Clock,
@@ -18,7 +19,7 @@ use super::{
     selfcheck::{Finding, LeaseName, SelfCheck},
     view::View,
 };
-use crate::observe::{Scope, WorkloadCrd};
+use crate::observe::{FIELDS, Scope};
 
 /// Why the operator could not run, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +114,7 @@ pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = Cluster::infer().await?.client()?;
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
     let request_timeout = args.request_timeout.0;
-    let crd = WorkloadCrd::new(client.clone(), request_timeout);
+    let crd = CrdGuard::new(client.clone(), request_timeout, &FIELDS);
     let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());
     Ok(SelfCheck { client, request_timeout, scope, lease, has_secure_metrics, crd }.findings().await)
 }

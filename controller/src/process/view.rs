@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn metrics_describe_the_workloads_that_are_in_the_cache_now() {
         let workloads = Stores::of_shard(None).workloads;
-        let view = View { readiness: Readiness::default(), metrics: Metrics::new(), workloads };
+        let view = View { readiness: Readiness::default(), metrics: Metrics::default(), workloads };
         let expect = |count: u32| {
             let (text, line) =
                 (view.metrics().unwrap(), format!("baton_handover_phase{{phase=\"Fixed\"}} {count}\n"));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_apply::LiveObject;
+use baton_apply::{LiveObject, crd::LAG};
 use baton_crd::Workload;
 use baton_runtime::clock::now;
 use kube::Resource as _;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     decide::{child::ChildKind, lacking::Lacking},
-    observe::{LAG, WatchedWorkload},
+    observe::WatchedWorkload,
     report::Unreadable,
 };
 

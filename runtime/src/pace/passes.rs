@@ -86,7 +86,9 @@ impl Passes {
             tokio::select! {
                 () = &mut shutdown => break,
                 Some(objects) = due.next() => self.queue(|queue| {
-                    objects.into_iter().for_each(|object| queue.add(Arc::new(object), now()));
+                    for object in objects {
+                        queue.add(Arc::new(object), now());
+                    }
                 }),
                 Some(ended) = running.join_next() => self.ended(ended),
                 () = self.free.notified() => {}

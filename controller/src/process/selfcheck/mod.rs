@@ -2,14 +2,19 @@
 //!
 //! Checks four things: the API server's release, whether Workloads are served, whether the CRD has the fields that this version
 //! writes, and Baton's permissions. Each finding says what is wrong and what to do about it. `release`, `access` and
-//! `observe::crd` judge, as pure functions; this module sends the requests. It changes nothing.
+//! `baton_apply::crd` judge, as pure functions; this module sends the requests. It changes nothing.
 
 mod access;
 mod release;
 
 use std::{fmt, time::Duration};
 
-use baton_apply::{ApiError, with_timeout};
+use baton_apply::{
+    ApiError,
+    crd::{CrdGuard, Judgement},
+    openapi::OpenApiError,
+    with_timeout,
+};
 use baton_runtime::{
     access::{Access, rules_to_add},
     readiness::Readiness,
@@ -23,7 +28,7 @@ use kube::{
 use tracing::{debug, info, warn};
 
 use super::{cli::LeaseArgs, gate};
-use crate::observe::{Judgement, Scope, WorkloadCrd, is_withheld, workloads_in};
+use crate::observe::{Scope, older_crd, workloads_in};
 
 /// How many permissions are reviewed at the same time.
 const AT_ONCE: usize = 8;
@@ -64,7 +69,7 @@ pub(crate) struct SelfCheck {
     pub(crate) scope: Scope,
     pub(crate) lease: Option<LeaseName>,
     pub(crate) has_secure_metrics: bool,
-    pub(crate) crd: WorkloadCrd,
+    pub(crate) crd: CrdGuard,
 }
 
 /// The Lease of the election.
@@ -130,7 +135,7 @@ impl SelfCheck {
     async fn release(&self) -> CheckResult {
         match with_timeout(self.request_timeout, self.client.apiserver_version()).await {
             Ok(info) => release::judge(&info.git_version),
-            Err(error) if is_withheld(&error) => CheckResult::Warning(format!(
+            Err(error) if error.is_withheld() => CheckResult::Warning(format!(
                 "can't read its release: {}. The ClusterRole system:discovery lets each ServiceAccount read it",
                 with_causes(&error)
             )),
@@ -148,7 +153,7 @@ impl SelfCheck {
             Err(ApiError::Response(status)) if status.code == 404 => {
                 CheckResult::Wrong(NOT_SERVED.to_owned())
             }
-            Err(error) if is_withheld(&error) => {
+            Err(error) if error.is_withheld() => {
                 CheckResult::Warning("can't be checked without the permission to list them".to_owned())
             }
             Err(error) => unknown(&error),
@@ -158,15 +163,16 @@ impl SelfCheck {
     async fn fields(&self) -> CheckResult {
         match self.crd.judge().await {
             Ok(Judgement::Complete) => CheckResult::Fine("has every field that this version knows".to_owned()),
-            Ok(Judgement::Older(older)) => CheckResult::Wrong(older.message),
+            Ok(Judgement::Older(older)) => CheckResult::Wrong(older_crd(&older)),
             Ok(Judgement::Unpublished) => CheckResult::Warning(
                 "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
                     .to_owned(),
             ),
             // As with predictions: if the API server has no schema, Baton works without it.
-            Ok(Judgement::Withheld(message)) => {
-                CheckResult::Warning(format!("can't be compared with this version's: {message}"))
-            }
+            Err(OpenApiError::Request(error)) if error.is_withheld() => CheckResult::Warning(format!(
+                "can't be compared with this version's: {}",
+                with_causes(&error)
+            )),
             // A server that starts or is overloaded; or while a CRD changes, its document is empty for a moment.
             Err(error) => unknown(&error),
         }
@@ -181,7 +187,7 @@ impl SelfCheck {
             match is_allowed {
                 Ok(true) => {}
                 Ok(false) => missing.push(access),
-                Err(error) if is_withheld(&error) => {
+                Err(error) if error.is_withheld() => {
                     return CheckResult::Warning(format!(
                         "can't check Baton's permissions: {}. The ClusterRole system:basic-user lets each ServiceAccount check",
                         with_causes(&error)
