@@ -24,8 +24,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     // The operator waits for the API server nearly all of the time: one core makes far more requests than a server serves. Waking
     // threads would cost a fifth as much again. The Lease alone has a thread of its own, so that no pass can cost the leadership.
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let result = match runtime {
+    let result = match runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
             let result = runtime.block_on(execute(command));
             // Nothing that is left over is worth waiting for, least of all when the lease is lost.
@@ -34,15 +33,14 @@ fn main() -> ExitCode {
         }
         Err(error) => Err(error.into()),
     };
-    let error = match result {
+    let message = match result {
         Ok(code) => return code,
-        Err(error) => error,
+        Err(error) => with_causes(&*error),
     };
-    let words = with_causes(&*error);
     if tracing::dispatcher::has_been_set() {
-        error!("{words}");
+        error!("{message}");
     } else {
-        eprintln!("baton: {words}");
+        eprintln!("baton: {message}");
     }
     ExitCode::FAILURE
 }
@@ -75,17 +73,14 @@ struct Logging {
 }
 
 impl Logging {
-    #[cfg(feature = "otel")]
+    #[cfg_attr(not(feature = "otel"), expect(clippy::unused_async, reason = "as with the feature"))]
     async fn finish(self) {
+        #[cfg(feature = "otel")]
         if let Some(traces) = self.traces {
             // An error means that the runtime is going.
             let _ = tokio::task::spawn_blocking(|| traces.flush()).await;
         }
     }
-
-    #[cfg(not(feature = "otel"))]
-    #[expect(clippy::unused_async, reason = "as with the feature")]
-    async fn finish(self) {}
 }
 
 fn start_logging(args: &RunArgs) -> Result<Logging, Box<dyn std::error::Error>> {

@@ -31,11 +31,11 @@ use super::{
 };
 use crate::hash::digest_of;
 
-/// The longest handover takeovers five plans (migrate, adopt, hand over, release, rest; or delete the autoscaler, take back, release
-/// twice, set). After more than that, another manager is writing at the same time; the next pass goes on.
+/// Plans of one pass at most. The longest handover has five: migrate, adopt, hand over, release, rest; or delete the autoscaler, take
+/// back, release twice, set. If there are more, another manager is writing at the same time; the next pass goes on.
 const MOST_PLANS: usize = 10;
 
-/// How often in a row a child may have changed between being read and being written, before it is left alone for a while.
+/// Stale writes of a child in a row, after which it is left alone for a while.
 const MOST_STALE: u32 = 8;
 
 /// The annotation of a suspended Deployment with the replica count to restore.
@@ -66,10 +66,10 @@ pub enum Next<'c> {
 /// The class of a write among those of all Workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// It makes what is missing, deletes something, or is a part of a pass that has written already, such as a handover.
+    /// A creation, a deletion, or a later write of a pass, such as one of a handover.
     Urgent,
-    /// It is the first write of a pass, and updates a child. Or it creates the Deployment of a new Workload, about which its controllers
-    /// write a dozen times, so that all that follows takeovers longer.
+    /// The first write of a pass, if it updates a child; or the creation of a new Workload's Deployment, whose controllers write a dozen
+    /// times, so that all other writes take longer.
     Low,
 }
 
@@ -110,32 +110,32 @@ const GROUNDS: [Read; 4] = [
 /// One pass while it is under way.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// What was read, and what was done. Decisions depend on [`Pass::seen`] alone.
+    /// What was read and done. Decisions depend on [`Pass::seen`] alone.
     pass: Pass,
     /// Whether writes that change nothing are sent nevertheless.
     always_send: bool,
-    /// Children that aren't written any more.
+    /// The children that aren't written any more.
     held_back: BTreeSet<ChildKind>,
     to_read: BTreeSet<Read>,
-    /// What was read from the server in this pass.
+    /// The reads of this pass.
     fresh: BTreeSet<Read>,
     to_write: VecDeque<Step>,
-    /// What was sent, and has no response yet.
+    /// The write that has no response yet.
     under_way: Option<(Step, PreparedWrite)>,
-    /// How many requests were sent.
+    /// The number of requests that were sent.
     sent: usize,
     /// What comes after the writes.
     then: Then,
     plans: usize,
-    /// How often in a row the live object of a child wasn't the one that was read.
+    /// Stale writes of each child in a row.
     stale: BTreeMap<ChildKind, u32>,
-    /// The intents that would change nothing.
+    /// The intents that are known to change nothing.
     live: BTreeMap<ChildKind, LiveIntent>,
-    /// Whether the Workload isn't the one that is planned from any more: its spec is another, or its shard is.
+    /// Whether the Workload has another spec now than the one that is planned from, or is in another shard.
     is_outdated: bool,
     /// The children that the last pass of this process has left.
     left: BTreeSet<ChildKind>,
-    /// Whether the Workload was read from the server after the last object of another shard was: only then that object is written.
+    /// Whether the Workload was read after the last object of another shard: only then is that object written.
     is_still_ours: bool,
     /// The managers that were retired from objects that are being adopted.
     retired: BTreeMap<ChildKind, Vec<String>>,
@@ -150,7 +150,7 @@ pub struct EndedWrite {
     pub write: PreparedWrite,
     /// How that ended.
     pub outcome: Outcome,
-    /// What other managers lost by it.
+    /// The fields that other managers lost by it.
     pub takeovers: Vec<Takeover>,
     /// The fields of the child that it corrected. Where that happens again and again, it is contention.
     pub corrections: Vec<Correction>,
@@ -218,17 +218,17 @@ impl Course {
         self
     }
 
-    /// What was read up to now, with the server's responses in it.
+    /// The Workload and its children as they were read, with the server's responses.
     pub fn seen(&self) -> &Snapshot {
         &self.pass.seen
     }
 
-    /// What was done up to now.
+    /// The result up to now.
     pub fn pass(&self) -> &Pass {
         &self.pass
     }
 
-    /// All that the rest of the pass depends on, for the model checker: two passes whose states are equal behave equally.
+    /// The state of the pass, for the model checker: passes of equal states behave equally.
     pub fn state(&self) -> impl Debug + '_ {
         (
             (self.seen(), self.always_send, &self.held_back, self.step_under_way()),
@@ -252,7 +252,7 @@ impl Course {
         self.under_way.as_ref().map(|(step, _)| step)
     }
 
-    /// What comes next, once what came before has ended.
+    /// The next thing to do, once the one before has ended.
     pub fn next(&mut self, schemas: &Schemas, now: Timestamp) -> Next<'_> {
         while let Some(step) = self.to_write.pop_front() {
             if let Some(write) = self.prepare(&step, schemas, now) {
@@ -309,7 +309,7 @@ impl Course {
         Some(write)
     }
 
-    /// Leaves out a write that would change nothing.
+    /// Skips a write that would change nothing.
     fn skip(&mut self, child: ChildKind) -> Option<PreparedWrite> {
         self.stale.remove(&child);
         self.pass.skipped.push(child);
@@ -385,7 +385,7 @@ impl Course {
         self.pass.seen.autoscalers = autoscalers;
     }
 
-    /// Something couldn't be read: the children that rest on it aren't written any more.
+    /// Takes in a read that failed: the children that rest on it aren't written any more.
     pub fn unreadable(&mut self, read: Read, error: &ApiError) {
         let failed = if error.is_rejection() { ChildResult::Rejected } else { ChildResult::Failed };
         self.failed(read.child(), failed(with_causes(error)));
@@ -407,7 +407,7 @@ impl Course {
         !self.left.is_empty() || status.is_some_and(is_reported)
     }
 
-    /// A child isn't written any more in this pass.
+    /// Holds a child back for the rest of the pass.
     pub fn hold_back(&mut self, child: ChildKind) {
         self.held_back.insert(child);
     }
@@ -482,7 +482,7 @@ impl Course {
         None
     }
 
-    /// The result of a write that was done, beside those of earlier writes of the pass.
+    /// The child's result after a write that was done; a creation or an adoption in this pass stays.
     fn done(&mut self, step: &Step, live: Option<LiveObject>) -> ChildResult {
         let child = step.child();
         let was_foreign = self.seen().foreign(child).is_some();
@@ -517,7 +517,7 @@ impl Course {
         self.pass.seen.put(child, live);
     }
 
-    /// Doesn't write a child any more.
+    /// The result of a child that isn't written any more.
     fn failed(&mut self, child: ChildKind, result: ChildResult) -> ChildResult {
         self.held_back.insert(child);
         self.pass.results.insert(child, result.clone());
@@ -531,13 +531,13 @@ impl Course {
             && self.under_way.is_none()
     }
 
-    /// What the pass has done.
+    /// The result of the pass.
     pub fn finish(self) -> Pass {
         Pass { settled: self.is_settled(), ..self.pass }
     }
 }
 
-/// What a write has corrected: fields that were taken over, and fields that were changed while they had no owner.
+/// The corrections of a write: fields that were taken over, and fields that were changed while they had no owner.
 fn corrections(step: &Step, before: Option<&LiveObject>, effects: &Effects) -> Vec<Correction> {
     if effects.sets.is_empty() && effects.takeovers.is_empty() {
         return Vec::new();

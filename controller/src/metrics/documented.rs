@@ -19,7 +19,7 @@ const SHARED: [&str; 2] = ["kind", "verb"];
 
 /// Metrics with at least one series each, because the text leaves out those without.
 fn all_metrics() -> Metrics {
-    let metrics = Metrics::new();
+    let metrics = Metrics::default();
     for verb in Verb::ALL {
         let request = RequestKind { verb, resource: "workloads".to_owned() };
         metrics.requests().requested(&request, Code::Status(200), Duration::from_millis(2));
@@ -101,12 +101,12 @@ fn every_series_has_the_shards_name_as_a_label_if_there_is_one() {
         samples.map(|line| line.contains("shard=\"second\"")).collect::<BTreeSet<_>>()
     };
     assert_eq!(shards(&Metrics::of_shard(Some("second"))), BTreeSet::from([true]));
-    assert_eq!(shards(&Metrics::new()), BTreeSet::from([false]));
+    assert_eq!(shards(&Metrics::default()), BTreeSet::from([false]));
 }
 
 #[test]
 fn metrics_are_written_as_open_metrics() {
-    let metrics = Metrics::new();
+    let metrics = Metrics::default();
     metrics.reconciled(ReconcileOutcome::Settled, Duration::from_millis(20));
     metrics.reconciled(ReconcileOutcome::Failed, Duration::from_secs(2));
     metrics.applied(ChildKind::Deployment, WriteOutcome::Sent);

@@ -136,11 +136,6 @@ fn registry_of(shard: Option<&str>) -> Registry {
 }
 
 impl Metrics {
-    /// All at zero, for an operator without a shard.
-    pub fn new() -> Self {
-        Self::of_shard(None)
-    }
-
     /// All at zero. With a shard, each series has its name as the label `shard`.
     pub fn of_shard(shard: Option<&str>) -> Self {
         let mut registry = registry_of(shard);
@@ -220,8 +215,9 @@ impl Metrics {
     }
 }
 
+/// All at zero, for an operator without a shard.
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new()
+        Self::of_shard(None)
     }
 }

@@ -170,14 +170,6 @@ fn a_write_that_changes_nothing_is_skipped_and_counts_as_applied() {
     assert!(finished.settled);
 }
 
-#[test]
-fn a_field_that_is_taken_back_is_a_correction_from_its_manager() {
-    let EndedWrite { corrections, takeovers, .. } = written(&mut course(contested()));
-    let correction = Correction { path: takeovers[0].path.clone(), from: Some("rogue".to_owned()) };
-    assert_eq!((takeovers.len(), corrections), (1, vec![correction]));
-    assert_eq!(takeovers[0].path.as_str(), ".spec.type");
-}
-
 /// A settled Workload with this spec and phase, whose Deployment a user has scaled since.
 fn scaled(spec: &Value, phase: HandoverPhase) -> Snapshot {
     let mut workload = workload(spec);
@@ -217,85 +209,71 @@ fn whoever_scales_a_fixed_or_a_suspended_workload_is_named_and_nobody_else() {
 }
 
 #[test]
-fn an_annotation_that_is_removed_from_a_suspended_deployment_is_a_correction() {
-    let workload = workload(&json!({"replicas": 3, "suspend": true}));
-    let mut seen = enforced(seen(&workload, [])).0.seen;
-    change(&mut seen, ChildKind::Deployment, |object| {
+fn a_correction_is_a_field_and_the_manager_that_lost_it_or_a_whole_object() {
+    let mut without_annotation =
+        enforced(seen(&workload(&json!({"replicas": 3, "suspend": true})), [])).0.seen;
+    change(&mut without_annotation, ChildKind::Deployment, |object| {
         object["metadata"]["annotations"].as_object_mut().unwrap().remove(labels::REPLICAS_BEFORE_SUSPEND);
     });
-    let (_, _, corrections) = corrected(seen);
-    let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
-    assert_eq!(paths, [".metadata.annotations.baton.rs/replicas-before-suspend"]);
+    for (seen, path, manager) in [
+        (contested(), ".spec.type", Some("rogue")),
+        (without_annotation, ".metadata.annotations.baton.rs/replicas-before-suspend", None),
+        (seen(&workload(&json!({"replicas": 3})), []), "the object itself", None),
+    ] {
+        let (_, writes, corrections) = corrected(seen);
+        let corrections: Vec<_> =
+            corrections.iter().map(|one| (one.path.as_str(), one.from.as_deref())).collect();
+        assert_eq!(corrections, [(path, manager)], "{writes:?}");
+    }
 }
 
-#[test]
-fn a_created_object_is_one_correction_whatever_its_fields() {
-    let new = seen(&workload(&json!({"replicas": 3})), []);
-    let EndedWrite { corrections, result, .. } = written(&mut course(new));
-    let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
-    assert_eq!((paths, result), (vec!["the object itself"], Some(ChildResult::Created)));
-}
-
-#[test]
-fn a_stale_write_is_followed_by_a_read_and_another_plan() {
-    let mut course = course(contested());
-    let EndedWrite { outcome, result, .. } = ended(&mut course, Err(refusal(409)));
-    assert!(matches!(outcome, Outcome::Stale { .. }) && result.is_none());
-    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
-    assert!(matches!(course.next(schemas(), earlier()), Next::Plan));
-}
-
-/// A pass on a server that refuses each write of the Service like this. Returns how often it was written and read.
-fn refused_each_time(error: impl Fn() -> ApiError) -> (Pass, usize, usize) {
-    let mut course = course(contested());
-    let (mut writes, mut reads) = (0, 0);
+/// A pass on a server that refuses each write of the Service like this, and its reads; none for a write.
+fn refused_each_time(error: &dyn Fn() -> ApiError) -> (Pass, Vec<Option<Read>>) {
+    let (mut course, mut log) = (course(contested()), Vec::new());
     while let Some(asked) = next(&mut course) {
+        let server = course.seen().clone();
         match asked {
             Asked::Write(..) => {
-                writes += 1;
+                log.push(None);
                 course.responded(schemas(), Err(error())).unwrap();
             }
             Asked::Read(read) => {
-                reads += 1;
-                let server = course.seen().clone();
+                log.push(Some(read));
                 show(&mut course, read, &server);
             }
         }
     }
-    (course.finish(), writes, reads)
+    (course.finish(), log)
 }
 
 #[test]
-fn a_child_that_changes_before_each_write_is_left_alone_after_eight_and_the_others_are_settled() {
-    let (finished, writes, reads) = refused_each_time(|| refusal(409));
-    assert_eq!((writes, reads), (8, 7));
-    assert_eq!(finished.results[&ChildKind::Service], ChildResult::Overtaken("no".to_owned()));
-    assert_eq!(finished.results[&ChildKind::Deployment], ChildResult::Applied);
-    assert!(finished.settled, "nothing is left to do now");
+fn a_child_that_changes_before_each_write_is_awaited_once_then_read_and_left_alone_after_eight_writes() {
+    let (pass, log) = refused_each_time(&|| refusal(409));
+    let [newer, read] = [Read::Newer, Read::Child].map(|read| Some(read(ChildKind::Service)));
+    let expected: Vec<_> = [None, newer, None].into_iter().chain([read, None].repeat(6)).collect();
+    assert_eq!(log, expected);
+    assert_eq!(pass.results[&ChildKind::Service], ChildResult::Overtaken("no".to_owned()));
+    assert_eq!(pass.results[&ChildKind::Deployment], ChildResult::Applied);
+    assert!(pass.settled, "nothing is left to do now");
 }
 
 #[test]
-fn a_webhooks_denial_is_a_rejection_with_whatever_code_and_is_sent_once() {
-    for code in [400, 403, 409, 422] {
-        let message = "admission webhook \"x.y\" denied the request: no";
-        let denied = || failure(code, "", message);
-        let (finished, writes, reads) = refused_each_time(denied);
-        assert_eq!((writes, reads), (1, 0), "{code}");
-        assert_eq!(
-            finished.results[&ChildKind::Service],
-            ChildResult::Rejected(message.to_owned()),
-            "{code}"
-        );
+fn a_write_that_is_rejected_or_gets_no_response_is_sent_once_in_a_pass() {
+    const DENIED: &str = "admission webhook \"x.y\" denied the request: no";
+    let rejected = |message: &str| ChildResult::Rejected(message.to_owned());
+    let failed = ChildResult::Failed("the API server did not respond within 1s".to_owned());
+    let errors: [(&dyn Fn() -> ApiError, ChildResult); 6] = [
+        (&|| refusal(422), rejected("no")),
+        (&|| failure(400, "", DENIED), rejected(DENIED)),
+        (&|| failure(403, "", DENIED), rejected(DENIED)),
+        (&|| failure(409, "", DENIED), rejected(DENIED)),
+        (&|| failure(422, "", DENIED), rejected(DENIED)),
+        (&no_response, failed),
+    ];
+    for (error, expected) in errors {
+        let (pass, log) = refused_each_time(error);
+        assert_eq!((&pass.results[&ChildKind::Service], log), (&expected, vec![None]));
     }
-}
-
-#[test]
-fn a_busy_child_is_waited_for_once_and_then_read_at_once() {
-    let mut course = course(contested());
-    ended(&mut course, Err(refusal(409)));
-    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
-    ended(&mut course, Err(refusal(409)));
-    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(ChildKind::Service))));
 }
 
 #[test]
@@ -308,21 +286,6 @@ fn what_was_created_is_reported_though_a_later_write_of_the_pass_fails() {
     let pass = course.finish();
     assert!(matches!(pass.results[&ChildKind::Deployment], ChildResult::Failed(_)));
     assert_eq!(pass.outbox.milestones, [(ChildKind::Deployment, ChildResult::Created)]);
-}
-
-#[test]
-fn a_rejected_child_and_one_without_a_response_get_no_more_writes_in_the_pass() {
-    for (error, expected) in [
-        (refusal(422), ChildResult::Rejected("no".to_owned())),
-        (no_response(), ChildResult::Failed("the API server did not respond within 1s".to_owned())),
-    ] {
-        let mut course = course(contested());
-        assert_eq!(ended(&mut course, Err(error)).result.as_ref(), Some(&expected));
-        assert!(course.held_back().contains(&ChildKind::Service));
-        let live = course.seen().child(ChildKind::Deployment).cloned();
-        assert_eq!(first_step(&mut course, live.as_ref()), None);
-        assert_eq!(course.finish().results[&ChildKind::Service], expected);
-    }
 }
 
 #[test]
@@ -447,35 +410,6 @@ fn blind(workload: &Workload) -> Course {
 }
 
 #[test]
-fn a_workload_that_moved_here_is_taken_over_once_the_server_confirms_it() {
-    let mut server = created_by("a");
-    let log = run(&mut blind(&of_shard("b")), &mut server, || Some("b"), |_| {});
-    let expected = [
-        "create Service: refused",
-        "read Service",
-        "read Deployment",
-        "read HorizontalPodAutoscaler",
-        "read PodDisruptionBudget",
-        "the Workload is in b",
-        "apply Deployment",
-        "apply Service",
-    ];
-    assert_eq!(log, expected);
-    assert_eq!(shards(&server), [Some("b"); 2]);
-    assert_eq!(server.child(ChildKind::Deployment).unwrap().number(&["spec", "replicas"]), Some(3));
-}
-
-#[test]
-fn a_shard_writes_no_child_of_a_workload_that_has_moved_away_even_before_its_cache_shows_that() {
-    let mut server = created_by("b");
-    let mut course = blind(&of_shard("a"));
-    let log = run(&mut course, &mut server, || Some("b"), |_| {});
-    assert_eq!(log.last().unwrap(), "the Workload is in b");
-    assert_eq!(shards(&server), [Some("b"); 2]);
-    assert!(!course.finish().settled);
-}
-
-#[test]
 fn after_another_shards_write_the_workloads_shard_is_read_again() {
     // The Workload moves to b, which reads that, and back to a, which writes.
     let mut server = created_by("a");
@@ -597,31 +531,6 @@ fn a_child_that_the_last_pass_has_left_is_deleted_though_no_cache_shows_it() {
         reads(&mut course, Some(true), |_| None);
     }
     assert!(steps.iter().any(|(child, what)| *child == kind && what.contains("delete")), "{steps:?}");
-}
-
-#[test]
-fn a_child_that_has_lost_batons_label_is_read_and_gets_it_back() {
-    for lost in ChildKind::ALL {
-        let unlabelled = || match lost {
-            ChildKind::Deployment => deployment("s"),
-            kind => live(child(kind).1),
-        };
-        let mut course = course(all_but(lost));
-        let (read, _) = reads(&mut course, Some(true), |kind| (kind == lost).then(unlabelled));
-        assert_eq!(read.first(), Some(&Read::Child(lost)), "before anything is written");
-        let applied = loop {
-            let step = course.step_under_way().unwrap().clone();
-            if step.child() == lost {
-                break step;
-            }
-            course.responded(schemas(), Err(no_response()));
-            reads(&mut course, Some(true), |_| None);
-        };
-        let Step::Apply { intent, .. } = &applied else { panic!("{applied:?}") };
-        assert!(!applied.creates(), "{lost}");
-        let label = &intent.as_value()["metadata"]["labels"][labels::MANAGED_BY];
-        assert_eq!(label, labels::MANAGED_BY_BATON, "{lost}");
-    }
 }
 
 #[test]

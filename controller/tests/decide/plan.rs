@@ -28,19 +28,6 @@ fn replicas_of(step: &Step) -> Option<i64> {
 }
 
 #[test]
-fn a_new_workload_gets_its_children_in_one_plan() {
-    let workload = workload(&json!({
-        "replicas": 3,
-        "service": {"ports": [{"port": 80}]},
-        "disruptionBudget": {"maxUnavailable": 1},
-    }));
-    let plan = plan_of(&seen(&workload, []));
-    assert_eq!(steps(&plan), ["create Service", "create PodDisruptionBudget", "create Deployment"]);
-    assert_eq!(plan.then, Then::Rest);
-    assert_eq!(replicas_of(&plan.steps[2]), Some(3));
-}
-
-#[test]
 fn each_state_of_the_handover_and_of_the_way_back_has_its_next_steps() {
     let autoscaled = json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}});
     let fixed = json!({"replicas": 3});
@@ -124,21 +111,6 @@ fn existing_objects_are_written_only_in_the_state_that_was_read() {
 }
 
 #[test]
-fn another_owners_object_is_not_written_and_the_other_children_are() {
-    let workload = workload(&json!({"service": {"ports": [{"port": 80}]}}));
-    let mut seen = seen(&workload, [deployment_owned_by("b", 1), child(ChildKind::Service)]);
-    disown(&mut seen, ChildKind::Service);
-    let plan = plan_of(&seen);
-    assert_eq!(plan.refused.len(), 1);
-    assert!(
-        plan.refused[0].message.contains("Service web exists and isn't this Workload's"),
-        "{:?}",
-        plan.refused
-    );
-    assert!(plan.steps.iter().all(|step| step.child() == ChildKind::Deployment), "{:?}", steps(&plan));
-}
-
-#[test]
 fn a_child_that_the_spec_no_longer_has_is_deleted_and_another_owners_object_is_not() {
     let workload = workload(&json!({"replicas": 1}));
     let mut seen = seen(
@@ -154,13 +126,6 @@ fn a_workload_that_is_being_deleted_gets_no_write() {
     let mut deleted = workload(&json!({"replicas": 1}));
     deleted.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap();
     assert_eq!(steps(&plan_of(&seen(&deleted, []))), Vec::<String>::new());
-}
-
-#[test]
-fn a_child_that_failed_just_now_is_held_back_and_the_others_are_written() {
-    let workload = workload(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}}));
-    let plan = plan(&seen(&workload, []), &BTreeSet::from([ChildKind::Deployment])).unwrap();
-    assert_eq!(steps(&plan), ["create Service"]);
 }
 
 #[test]

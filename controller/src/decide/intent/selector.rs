@@ -139,20 +139,4 @@ mod tests {
         let (two, turned) = (one(&["web", "shop"]), one(&["shop", "web"]));
         assert!(normal(json!({"matchExpressions": [two]})) == normal(json!({"matchExpressions": [turned]})));
     }
-
-    #[test]
-    fn a_deployment_keeps_its_selector_and_a_new_one_is_selected_by_batons_label() {
-        let workload = Workload::new("web", baton_crd::WorkloadSpec::default());
-        let new = Selector::of(&workload, None);
-        assert_eq!(new.to_text().as_deref(), Some("baton.rs/workload=web"));
-
-        let selector = json!({
-            "matchLabels": {"app": "web"},
-            "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
-        });
-        let live = LiveObject::from_json(json!({"metadata": {}, "spec": {"selector": selector}})).unwrap();
-        let kept = Selector::of(&workload, Some(&live));
-        assert_eq!(kept.to_json(), selector);
-        assert_eq!(kept.to_text().as_deref(), Some("app=web,tier in (a,b)"));
-    }
 }

@@ -1,4 +1,4 @@
-//! What needn't be done again: passes, writes and Events that would change nothing.
+//! Passes, writes and Events that needn't be done again, since they would change nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use crate::{
     reconcile::{Requeue, fingerprint::Fingerprint},
 };
 
-/// What earlier passes of a Workload have found.
+/// Findings of earlier passes of a Workload.
 #[derive(Debug, Default)]
 pub(crate) struct Memo {
     settled: Option<Settled>,

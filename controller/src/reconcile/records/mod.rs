@@ -1,4 +1,4 @@
-//! What is remembered between passes: one record for each Workload, forgotten with it. After a restart it is learnt again.
+//! The records of Workloads: what is remembered of each between passes, until it is deleted. After a restart it is learnt again.
 
 mod memo;
 mod pace;
@@ -26,7 +26,7 @@ pub(crate) struct Records {
     pub(super) rate: WriteRate,
 }
 
-/// What is remembered of one Workload.
+/// The record of one Workload.
 #[derive(Debug)]
 pub(crate) struct Record {
     uid: String,

@@ -252,11 +252,6 @@ mod tests {
         Pass { settled, ..Pass::new(seen) }
     }
 
-    /// A settled pass in which the Deployment's writes ended like this.
-    fn ended(result: ChildResult) -> Pass {
-        Pass { results: [(CHILD, result)].into(), ..pass(Mode::Enforce, true) }
-    }
-
     /// How soon the next pass follows a settled one.
     fn next(pace: &Pace, now: Instant) -> Option<Duration> {
         pace.next_pass(&pass(Mode::Enforce, true), None, now, now)
@@ -283,18 +278,6 @@ mod tests {
         assert_eq!(pace.next_pass(&pass(Mode::Preview, true), None, now, now), None);
         let unsettled = pass(Mode::Preview, false);
         assert_eq!(pace.next_pass(&unsettled, None, now, now), Some(PAUSE_WHEN_UNSETTLED));
-    }
-
-    #[test]
-    fn a_failed_child_is_retried_after_a_pause() {
-        let now = Instant::now();
-        let mut pace = pace(now);
-        pace.passed(&ended(ChildResult::Rejected("no".to_owned())), now, now);
-        assert!(pace.held_back(1, now).contains(&CHILD));
-        assert!(pace.held_back(2, now).is_empty(), "an edit of the spec ends the pause");
-        assert_eq!(next(&pace, now), Some(SECOND));
-        pace.passed(&ended(ChildResult::Applied), now, now);
-        assert!(pace.held_back(1, now).is_empty());
     }
 
     #[test]
