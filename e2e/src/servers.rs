@@ -1,6 +1,6 @@
 //! The two servers that scenarios run on. A scenario is written once, as a function of a [`Cluster`], and
 //! [`scenarios!`](crate::scenarios) makes a test of it for each server: `in_process::NAME`, under paused time, and
-//! `real::NAME`, which is ignored unless it is asked for.
+//! `real::NAME`, which is ignored by default.
 
 use baton_testbed::Cluster;
 use tokio::runtime::Builder;

@@ -111,7 +111,7 @@ impl Step {
 const AWAIT: &str = "AWAIT";
 const JSON: &str = "application/json";
 
-/// A body with the texts whose lengths it says.
+/// A body with texts of the lengths that it names.
 fn with_texts(body: &str) -> String {
     let mut parts = body.split("$x");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -80,14 +80,14 @@ impl Environment {
         self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(change)).await.unwrap()
     }
 
-    /// Applies a Workload with a child of every kind.
-    pub async fn apply_with_every_child(&self) -> Workload {
+    /// Applies a Workload with a child of every kind, and waits until all are applied.
+    pub async fn apply_with_every_child(&self) {
         let spec = json!({
             "service": {"ports": [{"port": 80}]},
             "autoscaling": {"minReplicas": 1, "maxReplicas": 2},
             "disruptionBudget": {"minAvailable": 1},
         });
-        self.apply(&spec).await
+        self.apply_until("Applied", &spec).await;
     }
 
     /// The Workload `web`.

@@ -22,7 +22,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A Workload that asks for nothing, without children.
+    /// A Workload with an empty spec, without children.
     pub(super) const NOTHING: Self = Self {
         spec: Spec::HandsOff,
         generation: 0,

@@ -74,7 +74,7 @@ fn search(
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
     const REPORT_INTERVAL: Duration = Duration::from_secs(5);
     let began = Instant::now();
-    // An operator that wouldn't come to rest is shown only if nothing worse happens.
+    // An operator that doesn't come to rest is shown only if nothing worse happens.
     let worse = Promise::all().iter().copied().filter(|promise| *promise != Promise::Rest);
     let worse: BTreeSet<&str> = worse.map(Promise::name).collect();
     let mut builder = model.clone().checker().finish_when(HasDiscoveries::AnyOf(worse.clone()));

@@ -152,7 +152,7 @@ pub enum Action {
     Request(Delivery),
     /// The operator has waited long enough after a failure.
     Retry,
-    /// A write arrives that its sender has given up.
+    /// A write arrives after its sender has stopped waiting.
     Arrive,
     /// A user edits the Workload.
     Edit(Spec),
@@ -177,11 +177,11 @@ pub enum Action {
 pub enum Delivery {
     /// It is carried out, and the response arrives.
     Responded,
-    /// It never arrives, and its sender gives up.
+    /// It never arrives, and its sender stops waiting.
     Lost,
     /// It is carried out, and its response never arrives.
     ResponseLost,
-    /// Its sender gives up, and it is carried out later, or never.
+    /// Its sender stops waiting, and it is carried out later, or never.
     Late,
     /// The operator crashes before it.
     CrashBefore,

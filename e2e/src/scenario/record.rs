@@ -11,7 +11,7 @@ pub struct Recorded {
     pub sentence: String,
     /// The subresource that is written; empty for the object itself.
     pub subresource: &'static str,
-    /// Whether a controller wrote it by itself.
+    /// Whether a controller wrote it.
     pub by_others: bool,
     /// The body, as the scenario wrote it.
     pub sent: Option<Json>,

@@ -25,7 +25,7 @@ use crate::handover_model::{Delivery, Fault, applied_deployment, hands_over};
 
 /// The credentials of the operator's user, as in the manifests.
 const CREDENTIALS: &str = "Bearer system:serviceaccount:baton-system:baton";
-/// In how many milliseconds a write arrives that its sender has given up.
+/// The milliseconds until a write arrives after its sender has stopped waiting.
 const LATE: [u64; 4] = [5, 300, 4000, 31_000];
 
 impl SimulatedCluster {

@@ -49,7 +49,7 @@ impl Observer {
         Ok(observer)
     }
 
-    /// Watches anew. The latest version of each object that was stored in between is [seen](Self::seen) next.
+    /// Starts the watches again. The latest version of each object that was stored in between is [seen](Self::seen) next.
     pub(crate) async fn begin(&mut self) -> kube::Result<()> {
         self.watches.clear();
         let mut before = std::mem::take(&mut self.live);

@@ -89,9 +89,9 @@ pub struct Spec {
     pub adopts: bool,
     /// The number of the image.
     pub image: u8,
-    /// Whether it asks for a Service.
+    /// Whether it has a Service.
     pub service: bool,
-    /// Whether it asks for a PodDisruptionBudget.
+    /// Whether it has a PodDisruptionBudget.
     pub budget: bool,
 }
 

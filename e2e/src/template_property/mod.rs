@@ -1,4 +1,4 @@
-//! The property that a child is what its Workload says, tested with random templates.
+//! The property that a child is as its Workload sets it, tested with random templates.
 //!
 //! Workloads side by side are edited step by step. After each step:
 //!

@@ -50,7 +50,7 @@ impl Kind {
         Api::namespaced_with(installation.client().clone(), installation.namespace(), &kind)
     }
 
-    /// The manifest to apply by hand, if the Workload asks for this child.
+    /// The manifest to apply by hand, if the Workload has this child.
     fn manifest(self, name: &str, workload: &str, spec: &Value) -> Option<Value> {
         let mut manifest = match self {
             Self::Deployment => deployment(workload, spec),

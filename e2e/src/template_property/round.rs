@@ -61,7 +61,7 @@ pub struct Breach {
     pub sort: String,
     /// A description for people.
     pub shown: String,
-    /// Whether the child isn't what the Workload says, so that later edits will likely find it again.
+    /// Whether the child differs from the Workload's spec, so that later edits will likely find it again.
     pub lasts: bool,
 }
 

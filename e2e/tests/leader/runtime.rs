@@ -1,4 +1,4 @@
-//! The example of `baton-runtime` does what its page says.
+//! The example of `baton-runtime` behaves as its page shows.
 
 #[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
 #[path = "../../../runtime/examples/leader.rs"]

@@ -244,7 +244,7 @@ async fn the_policy_on_authors_asks_for_each_verb_that_baton_uses(cluster: Clust
     }
     assert_eq!(changed, fields(), "each field of a spec has a case");
 
-    // Whoever may write the Workload may change its other labels. A shard that nobody has is no exception.
+    // A user who may write the Workload may change its other labels. A shard without an installation is no exception.
     entitle(&shards.env, &json!([workloads()])).await;
     let name = "template-tried";
     shards.expect(name, &json!({"metadata": {"labels": {"team": "shop"}}}), None).await;

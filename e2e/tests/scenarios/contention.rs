@@ -187,7 +187,7 @@ async fn contention_ends_with_an_edit_that_gives_the_field_up(cluster: Cluster) 
     })
     .await;
     rogue.stop();
-    // The image isn't given up. Two managers may own one field, if both set the same value.
+    // The image isn't released. Two managers may own one field, if both set the same value.
     let mut edited = spec(json!({}));
     edited["template"] = json!({"spec": {"containers": [{"name": "app", "image": "rogue:1"}]}});
     env.apply(&edited).await;

@@ -7,13 +7,12 @@ use baton_e2e::{
     scenarios,
 };
 use baton_testbed::Cluster;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 scenarios! {
     another_managers_change_of_a_field_that_baton_owns_is_corrected,
     fields_of_another_manager_stay_through_ten_applies,
-    a_deleted_child_is_created_again,
     a_child_that_loses_batons_label_gets_it_back,
 }
 
@@ -70,19 +69,9 @@ async fn fields_of_another_manager_stay_through_ten_applies(cluster: Cluster) {
     assert_eq!(entries_of(&deployment, "mesh").len(), 1, "the mesh still owns what it applied");
 }
 
-async fn a_deleted_child_is_created_again(cluster: Cluster) {
-    let env = Environment::start(&cluster, "deleted-child").await;
-    env.apply_until("Applied", &json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
-    let before = env.child(ChildKind::Service).await.unwrap().metadata.uid;
-    env.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
-    env.child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before)
-        .await;
-}
-
 async fn a_child_that_loses_batons_label_gets_it_back(cluster: Cluster) {
     let env = Environment::start(&cluster, "unlabelled").await;
     env.apply_with_every_child().await;
-    env.condition("Applied", "True").await;
     // Beside another autoscaler, Baton creates none.
     let other = autoscaler("other", "web", json!({"minReplicas": 1, "maxReplicas": 3}));
     let autoscalers = env.children(ChildKind::Autoscaler);

@@ -335,7 +335,7 @@ async fn kstatus_and_argo_cd_judge_every_state(cluster: Cluster) {
     }
 }
 
-/// The test data have the form that Argo CD's repository asks for.
+/// The test data have the form of Argo CD's repository.
 #[test]
 #[ignore = "judged by programs in Go"]
 fn the_health_script_passes_its_test_data() {

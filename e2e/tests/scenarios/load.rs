@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 scenarios! {
     autoscaling_that_is_switched_on_under_a_high_load_raises_the_replica_count_once,
     autoscaling_that_is_switched_off_moves_the_replica_count_from_the_load_to_the_spec,
-    autoscaling_that_is_switched_off_without_spec_replicas_leaves_its_last_replica_count,
     from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_follows_the_load,
     an_autoscaler_does_nothing_at_zero_until_a_user_scales_up,
     two_autoscalers_of_one_deployment_stop_each_other_and_the_replica_count_stays,
@@ -128,24 +127,6 @@ async fn autoscaling_that_is_switched_off_moves_the_replica_count_from_the_load_
     web.env.reconcile().await;
     assert_eq!(web.counts().await, [3, 7, 9, 7, 4], "to less, and never to less than that");
     assert_eq!(web.owners().await, ["baton (Apply)"]);
-}
-
-async fn autoscaling_that_is_switched_off_without_spec_replicas_leaves_its_last_replica_count(
-    cluster: Cluster,
-) {
-    let web = UnderLoad::with(&cluster, "load-keep", 3, 7).await;
-    web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.env.has_replicas(7).await;
-    web.apply(json!({})).await;
-    web.env.gone(ChildKind::Autoscaler).await;
-    web.load(2);
-    web.env.reconcile_times(3).await;
-    assert_eq!(web.counts().await, [3, 7]);
-
-    // Switched on again, the autoscaler goes on from there.
-    web.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
-    web.env.has_replicas(2).await;
-    assert_eq!(web.counts().await, [3, 7, 2]);
 }
 
 async fn from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_follows_the_load(

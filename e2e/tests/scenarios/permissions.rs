@@ -7,7 +7,7 @@ use baton_e2e::{
     scenarios,
 };
 use baton_testbed::{Cluster, eventually};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use serde_json::json;
 
 scenarios! {
@@ -28,11 +28,9 @@ async fn do_everything(env: &Environment) {
         (ChildKind::DisruptionBudget, json!({"minAvailable": 1})),
     ];
     for (kind, spec) in &theirs {
-        let object = json!({
-            "apiVersion": kind.api_version(), "kind": kind.name(), "metadata": {"name": "web"}, "spec": spec,
-        });
-        let object = serde_json::from_value(object).unwrap();
-        env.children(*kind).create(&PostParams::default(), &object).await.unwrap();
+        let metadata = json!({"name": "web"});
+        let object = json!({"kind": kind.name(), "apiVersion": kind.api_version(), "metadata": metadata, "spec": spec});
+        env.create_as("user", &object).await;
     }
     env.apply(&everything).await;
     env.condition("Applied", "False").await;

@@ -14,7 +14,6 @@ scenarios! {
     a_changed_env_var_and_removed_ports_are_planned_field_by_field,
     a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing,
     autoscaling_is_planned_with_the_release_of_the_replica_count,
-    the_takeover_of_a_changed_field_is_planned,
     a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced,
     the_takeover_of_a_replica_count_that_was_scaled_during_a_pause_is_planned,
     the_release_of_a_field_with_another_owner_is_planned_and_the_field_stays,
@@ -194,16 +193,6 @@ async fn autoscaling_is_planned_with_the_release_of_the_replica_count(cluster: C
         "nothing is handed over yet: {events:#?}"
     );
     does_as_planned(&env, &autoscaled, &plan).await;
-}
-
-async fn the_takeover_of_a_changed_field_is_planned(cluster: Cluster) {
-    let env = Environment::start(&cluster, "plan-take").await;
-    let spec = json!({"replicas": 1});
-    env.apply_until("Ready", &spec).await;
-    let plan = planned(&env, "Preview", &spec, async || drifted(&env, edit_image(&env)).await).await;
-    let takes = &child(&plan, "Deployment").takes;
-    assert_eq!(takes.iter().map(|take| &*take.manager).collect::<Vec<_>>(), ["intruder"]);
-    does_as_planned(&env, &spec, &plan).await;
 }
 
 async fn a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced(cluster: Cluster) {

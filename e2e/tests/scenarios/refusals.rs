@@ -195,7 +195,7 @@ async fn an_edit_is_current_at_once(cluster: Cluster) {
     assert!(took[2] < Duration::from_millis(450), "{took:?}");
 }
 
-/// Has the API server ask a webhook about each write of a Deployment here, and waits until it does.
+/// Makes the API server call a webhook for each write of a Deployment here, and waits until it does.
 async fn deny(
     env: &Environment,
     webhook: &AdmissionWebhook,

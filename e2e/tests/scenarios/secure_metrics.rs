@@ -137,7 +137,7 @@ async fn secure_metrics_are_only_for_users_who_may_read_them(cluster: Cluster) {
     let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];
     secure.bind(READER, secure.env.ns(), "reader").await;
 
-    // No user gets metrics while the operator can't ask the API server, and the self-check reports what is missing.
+    // No user gets metrics while the operator can't review tokens, and the self-check reports the missing permissions.
     eventually("a report of the missing permissions", async || match operator.readiness().await {
         Some((503, reasons)) if reasons.contains("permissions") => {
             let logs = operator.logs();

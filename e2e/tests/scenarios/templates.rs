@@ -1,4 +1,4 @@
-//! A child is as its Workload says, whatever its history. `cargo template-property` shows it with more templates: with others for each
+//! A child is as its Workload sets it, whatever its history. `cargo template-property` shows it with more templates: with others for each
 //! commit, and each night with 10,000 others.
 
 use baton_e2e::{

@@ -10,7 +10,7 @@ pub enum RenderError {
     /// It names a scenario that doesn't exist, or wasn't played.
     #[error("there is no scenario {0}: see `cargo test -p baton-e2e --test seeds -- --list`")]
     NoScenario(String),
-    /// It asks for steps that a scenario doesn't have.
+    /// It names steps that a scenario doesn't have.
     #[error("{0} has no such steps: it has {1}")]
     NoSteps(String, usize),
     /// A begin mark without an end mark.

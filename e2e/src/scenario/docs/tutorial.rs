@@ -36,7 +36,7 @@ pub fn render(document: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Resul
     Ok(text)
 }
 
-/// The steps that a begin mark asks for.
+/// The steps that a begin mark names.
 fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, RenderError> {
     let (name, range) = asked.split_once(' ').unwrap_or((asked, ""));
     let of_name =

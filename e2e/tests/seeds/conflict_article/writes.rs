@@ -87,7 +87,7 @@ async fn two_patches_from_one_read_mix(s: &mut Subject) {
     let rivals = patches.map(|patch| s.strategic_patch_as("kubectl-client-side-apply", patch).as_rival());
     s.at_once(rivals).await.all_win();
     s.expect_absent(".metadata.labels.label0");
-    // Neither client asked for both.
+    // Neither client sent both.
     s.expect(".metadata.labels.label1", "'1'");
     s.expect(".metadata.labels.label2", "'2'");
 }
