@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Which server the operator talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ServerKind {
     /// The API server of this workspace, in the process of the bench.
     InProcess,
     /// etcd, kube-apiserver and kube-controller-manager.
     Real,
 }
 
-impl Kind {
+impl ServerKind {
     /// The name for people.
     pub const fn name(self) -> &'static str {
         match self {
@@ -177,7 +177,7 @@ pub struct Run {
     /// The operator's name.
     pub operator: String,
     /// The server that it talked to.
-    pub server: Kind,
+    pub server: ServerKind,
     /// How many Workloads there were.
     pub workloads: u32,
     /// The cost of each phase. An operator without a signal for it has no resync.
@@ -187,7 +187,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn id(&self) -> (&str, Kind, u32) {
+    fn id(&self) -> (&str, ServerKind, u32) {
         (&self.operator, self.server, self.workloads)
     }
 }
@@ -241,7 +241,7 @@ mod tests {
     fn run(operator: &str, workloads: u32, cpu: f64) -> Run {
         let phases = BTreeMap::from([(Phase::EditAll, Figures { cpu, ..Figures::default() })]);
         let memory = Residence::default();
-        Run { operator: operator.to_owned(), server: Kind::Real, workloads, phases, memory }
+        Run { operator: operator.to_owned(), server: ServerKind::Real, workloads, phases, memory }
     }
 
     #[test]

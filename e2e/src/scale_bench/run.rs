@@ -9,7 +9,7 @@ use baton_testbed::{Error, wait_for};
 use tokio::time::sleep;
 
 use super::{
-    figures::{Figures, Kind, Latency, Phase, Requests, Residence, Run},
+    figures::{Figures, Latency, Phase, Requests, Residence, Run, ServerKind},
     operator::{Running, Subject, requests},
     server::Server,
     timeline::{Observer, Timeline},
@@ -44,7 +44,12 @@ pub struct Effort {
 ///
 /// # Errors
 /// When the server or the operator fails, when a phase takes hours, or when Baton predicted a write wrongly.
-pub async fn run(kind: Kind, subject: &Subject, effort: Effort, print: impl Fn(&str)) -> Result<Run, Error> {
+pub async fn run(
+    kind: ServerKind,
+    subject: &Subject,
+    effort: Effort,
+    print: impl Fn(&str),
+) -> Result<Run, Error> {
     print(&format!("{} Workloads: starting a {}", effort.workloads, kind.name()));
     let server = Server::start(kind).await?;
     let client = server.client().await?;

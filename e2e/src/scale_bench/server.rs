@@ -13,7 +13,7 @@ use kube::Client;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
-use super::figures::Kind;
+use super::figures::ServerKind;
 use crate::apply_manifests;
 
 /// Records nothing: an audit log would take much of the API server's time.
@@ -43,14 +43,14 @@ impl Server {
     ///
     /// # Errors
     /// When it can't be started, or refuses the CRD.
-    pub async fn start(kind: Kind) -> Result<Self, Error> {
+    pub async fn start(kind: ServerKind) -> Result<Self, Error> {
         let server = match kind {
-            Kind::InProcess => {
+            ServerKind::InProcess => {
                 let (embedded, kubeconfig) = Embedded::start().await?;
                 let cluster = Cluster::from(ControlPlane::given(&kubeconfig)?);
                 Self { cluster, kubeconfig, _embedded: Some(embedded) }
             }
-            Kind::Real => {
+            ServerKind::Real => {
                 let options = CONTROLLER_MANAGER
                     .into_iter()
                     .fold(ControlPlane::options(), Options::controller_manager_arg);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use baton_testbed::workspace;
 
 use super::{
-    figures::{self, Figures, Kind, Latency, Phase, Requests, Residence, Run},
+    figures::{self, Figures, Latency, Phase, Requests, Residence, Run, ServerKind},
     operator::Subject,
     plot, report,
     run::{Effort, run},
@@ -40,7 +40,7 @@ fn flat(operator: &str, workloads: u32, each: f64) -> Run {
         restart_peak: settled + MIB,
     };
     let phases = BTreeMap::from(phases);
-    Run { operator: operator.to_owned(), server: Kind::Real, workloads, phases, memory }
+    Run { operator: operator.to_owned(), server: ServerKind::Real, workloads, phases, memory }
 }
 
 #[test]
@@ -113,7 +113,7 @@ async fn five_workloads_go_through_all_phases() {
         quiet: Duration::from_millis(500),
     };
     let subject = Subject::Baton(Vec::new());
-    let run = run(Kind::InProcess, &subject, effort, |_| ()).await.unwrap();
+    let run = run(ServerKind::InProcess, &subject, effort, |_| ()).await.unwrap();
     assert!(run.phases.keys().eq(&Phase::ALL), "{run:?}");
     let writes = |phase| run.phases[&phase].requests.writes;
     assert!(writes(Phase::Create) >= 5 * 5 && writes(Phase::EditAll) >= 5, "{run:?}");

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use baton_controller::decide::child::ChildKind;
 use baton_testbed::{AuditEntry, Cluster, Error, Mark, PATIENCE, wait_for};
 use kube::Client;
 use serde_json::Value;
 
 use super::installation::{Installation, Mismatch, News, Sent};
-use super::reference::Kind;
+use super::reference::COMPARED;
 use crate::{Environment, Operator, OperatorOptions};
 
 /// Longer than Baton takes to react to a write.
@@ -120,14 +121,14 @@ impl Installation for Local {
     }
 }
 
-fn kind(write: &AuditEntry) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| write.resource.as_deref() == Some(kind.plural()))
+fn kind(write: &AuditEntry) -> Option<ChildKind> {
+    COMPARED.into_iter().find(|kind| write.resource.as_deref() == Some(&*kind.api_resource().plural))
 }
 
 fn sent_by(write: AuditEntry) -> Sent {
     let is_apply = write.query("fieldManager").is_some() && write.verb == "patch";
     Sent {
-        kind: kind(&write).map(Kind::name).unwrap_or_default().to_owned(),
+        kind: kind(&write).map(ChildKind::name).unwrap_or_default().to_owned(),
         what: write.to_string(),
         name: write.name.unwrap_or_default(),
         body: write.request_object.filter(|_| is_apply),

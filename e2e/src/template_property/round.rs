@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use baton_controller::decide::child::ChildKind;
 use baton_crd::{PlannedChild, Workload};
 use baton_testbed::{Error, poll};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -16,7 +17,7 @@ use super::{
     difference::{Difference, differences, general, not_as_applied},
     installation::{Installation, News},
     planned,
-    reference::{Kind, by_hand},
+    reference::{COMPARED, by_hand, children, comparable},
 };
 
 /// The field manager of the user that edits Workloads.
@@ -149,11 +150,11 @@ impl Seen {
         {
             return;
         }
-        let of = |kind: Kind| {
+        let of = |kind: ChildKind| {
             let sent = news.sent.iter().filter(move |one| one.name == turn.name && one.kind == kind.name());
             sent.skip(allowed)
         };
-        for again in Kind::ALL.into_iter().flat_map(of) {
+        for again in COMPARED.into_iter().flat_map(of) {
             let live = self.after.as_ref().and_then(|after| json(after.get(again.kind.as_str())));
             let unlike = match (&again.body, &live) {
                 (Some(body), Some(live)) => not_as_applied(body, live),
@@ -195,7 +196,7 @@ fn lines<T: ToString>(all: &[T]) -> String {
 /// The APIs of Workloads and their children.
 struct Board {
     workloads: Api<DynamicObject>,
-    children: [(Kind, Api<DynamicObject>); Kind::ALL.len()],
+    children: [(ChildKind, Api<DynamicObject>); COMPARED.len()],
 }
 
 /// Baton's report about a finished spec.
@@ -209,7 +210,7 @@ impl Board {
         let kind = ApiResource::erase::<Workload>(&());
         Self {
             workloads: Api::namespaced_with(installation.client().clone(), installation.namespace(), &kind),
-            children: Kind::ALL.map(|kind| (kind, kind.api(installation))),
+            children: COMPARED.map(|kind| (kind, children(installation, kind))),
         }
     }
 
@@ -250,9 +251,9 @@ impl Board {
             wanted.map_err(Error::api(format!("try {} by hand", turn.name)))?
         };
         let after = self.children(&turn.name).await?;
-        let comparable =
-            |kind: Kind| Some((kind.name().to_owned(), kind.comparable(after.get(kind.name())?)));
-        let found = Value::Object(Kind::ALL.into_iter().filter_map(comparable).collect());
+        let shown =
+            |kind: ChildKind| Some((kind.name().to_owned(), comparable(kind, after.get(kind.name())?)));
+        let found = Value::Object(COMPARED.into_iter().filter_map(shown).collect());
         for difference in differences(&wanted, &found) {
             let (sort, shown) = (difference.sort(), difference.to_string());
             seen.breaches.push(Breach::lasting("the child isn't as by hand", &sort, shown));

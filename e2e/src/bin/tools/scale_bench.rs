@@ -5,7 +5,7 @@
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use baton_e2e::scale_bench::{
-    figures::{self, Kind},
+    figures::{self, ServerKind},
     operator::Subject,
     plot, report,
     run::{self, Effort},
@@ -24,7 +24,7 @@ pub(crate) struct Cli {
     workloads: Vec<NonZeroU32>,
     /// The API server.
     #[arg(long, value_enum, default_value = "in-process")]
-    server: Kind,
+    server: ServerKind,
     /// How many Workloads to edit one at a time.
     #[arg(long, default_value = "100")]
     singles: NonZeroU32,
