@@ -628,7 +628,7 @@ fn every_test_that_the_threat_model_names_exists() {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     let mut sources = String::new();
     let mut folders: Vec<PathBuf> =
-        ["apply/src", "controller/src", "controller/tests", "e2e/tests", "runtime/src"]
+        ["apply/src", "controller/src", "controller/tests", "e2e/tests", "runtime/src", "runtime/tests"]
             .map(|folder| root.join(folder))
             .into();
     while let Some(folder) = folders.pop() {
