@@ -10,10 +10,10 @@ use crate::common::{
     },
     deployment_owned_by, live, seen, spec_of_all, workload,
 };
-use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
+use baton_apply::{ApiError, LiveObject, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
-    course::{Course, EndedWrite, Next, Priority, Read},
+    course::{Course, Next, Priority, Read},
     pass::{ChildResult, Pass},
     plan::{Step, plan},
     replicas::Autoscaler,
@@ -145,22 +145,6 @@ fn contested() -> Snapshot {
     seen
 }
 
-/// Sends the first step of a pass, which ends like this.
-fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) -> EndedWrite {
-    let live = course.seen().child(ChildKind::Deployment).cloned();
-    first_step(course, live.as_ref()).expect("something is sent");
-    course.responded(schemas(), response).unwrap()
-}
-
-/// Sends the first step of a pass, which does what is predicted.
-fn written(course: &mut Course) -> EndedWrite {
-    let live = course.seen().child(ChildKind::Deployment).cloned();
-    let step = first_step(course, live.as_ref()).expect("something is sent");
-    let request = step.request(&course.seen().workload).unwrap();
-    let after = done(&request, course.seen().child(step.child()));
-    course.responded(schemas(), Ok(after)).unwrap()
-}
-
 #[test]
 fn a_write_that_changes_nothing_is_skipped_and_counts_as_applied() {
     let (finished, writes) = enforced(settled());
@@ -280,30 +264,15 @@ fn a_write_that_is_rejected_or_gets_no_response_is_sent_once_in_a_pass() {
 fn what_was_created_is_reported_though_a_later_write_of_the_pass_fails() {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
     let mut course = course(seen(&workload, []));
-    written(&mut course);
-    let EndedWrite { step, .. } = ended(&mut course, Err(no_response()));
-    assert!(matches!(step, Step::HandOver(_)), "{step:?}");
+    let creation = first_step(&mut course, None).unwrap().request(&workload).unwrap();
+    let created = done(&creation, None);
+    course.responded(schemas(), Ok(created.clone()));
+    let next = first_step(&mut course, created.as_ref());
+    assert!(matches!(next, Some(Step::HandOver(_))), "{next:?}");
+    course.responded(schemas(), Err(no_response()));
     let pass = course.finish();
     assert!(matches!(pass.results[&ChildKind::Deployment], ChildResult::Failed(_)));
     assert_eq!(pass.outbox.milestones, [(ChildKind::Deployment, ChildResult::Created)]);
-}
-
-#[test]
-fn an_object_that_no_cache_shows_gets_a_conflict_and_is_not_overwritten() {
-    let workload = workload(&json!({"replicas": 3}));
-    let mut course = course(seen(&workload, []));
-    let created = first_step(&mut course, None).unwrap();
-    let request = created.request(&workload).unwrap();
-    let Change::Apply { body, .. } = &request.change else { panic!("{request:?} isn't an apply") };
-    assert_eq!(body["metadata"]["resourceVersion"], "1", "no object has this version");
-
-    let ended = course.responded(schemas(), Err(refusal(409))).unwrap();
-    assert!(matches!(ended.outcome, Outcome::Stale { .. }), "{ended:?}");
-    let mut theirs = deployment_owned_by("o", 4).1;
-    theirs["metadata"]["ownerReferences"] = json!([]);
-    assert_eq!(first_step(&mut course, Some(&live(theirs))), None);
-    let refused: Vec<ChildKind> = course.finish().refused.iter().map(|refusal| refusal.child).collect();
-    assert_eq!(refused, [ChildKind::Deployment]);
 }
 
 /// A Workload whose status names this child.
