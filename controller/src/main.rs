@@ -66,7 +66,7 @@ async fn execute(command: Command) -> Result<ExitCode, Box<dyn std::error::Error
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is still to be sent when the operator ends; not when the lease is lost, which can't wait.
+/// Traces that are still to be sent when the operator ends; not when the lease is lost, which can't wait.
 struct Logging {
     #[cfg(feature = "otel")]
     traces: Option<telemetry::Traces>,

@@ -97,7 +97,7 @@ impl<E: Into<ReconcileError>> From<E> for End {
     }
 }
 
-/// What a pass begins with.
+/// The observations that a pass begins with.
 struct Observed<'c> {
     seen: Snapshot,
     start: Start<'c>,

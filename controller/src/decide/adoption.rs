@@ -30,7 +30,7 @@ use super::{
 };
 use crate::FIELD_MANAGER;
 
-/// What to do with an object that isn't this Workload's.
+/// The next step with an object that isn't this Workload's.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AdoptionStep {
     /// Leave it alone, and report this.
@@ -65,7 +65,7 @@ pub fn consider(
         .map_or(AdoptionStep::Apply, AdoptionStep::Migrate)
 }
 
-/// What is to be retired of a child that is this Workload's already: a manager may have been named only now, or have
+/// The managers that are to be retired from a child that is this Workload's already: one may have been named only now, or have
 /// written again.
 pub fn still_to_retire(child: ChildKind, live: &LiveObject, workload: &Workload) -> Option<Migration> {
     let retired = &workload.spec.retired_managers;
@@ -85,7 +85,7 @@ fn refusal(child: ChildKind, live: &LiveObject, advice: &str) -> String {
     format!("{child} {name} exists and isn't this Workload's: {owner}; {advice}")
 }
 
-/// What to do about an object that is about other pods than a child of this Workload would be: an adoption never moves traffic, a
+/// The advice about an object that is about other pods than a child of this Workload would be: an adoption never moves traffic, a
 /// disruption budget or an autoscaler from one set of pods to another. None where it is about the same.
 fn about_another_target(
     child: ChildKind,
@@ -127,7 +127,7 @@ fn about_another_target(
     })
 }
 
-/// What a Service or a PodDisruptionBudget selects by.
+/// The selector of a Service or a PodDisruptionBudget.
 fn selecting(child: ChildKind, live: &LiveObject) -> Option<LabelSelector> {
     let selector = live.get(&["spec", "selector"])?.clone();
     if child == ChildKind::Service {
@@ -136,7 +136,7 @@ fn selecting(child: ChildKind, live: &LiveObject) -> Option<LabelSelector> {
     serde_json::from_value(selector).ok()
 }
 
-/// What to do about a controller that would be left beside Baton; nothing where there is none.
+/// The advice about a controller that would be left beside Baton; none where there is no such controller.
 fn about_another_controller(live: &LiveObject, retired: &[String]) -> Option<String> {
     let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true))?;
     let uid = [("uid", Value::String(&controller.uid))];

@@ -18,13 +18,13 @@ pub struct Autoscaler {
     pub min_replicas: i32,
     /// The kind and the uid of its controller, such as KEDA's `ScaledObject`.
     pub controller: Option<(String, String)>,
-    /// What it scales.
+    /// Its target.
     pub scales: Scales,
     /// Whether its controller has stopped it, because another autoscaler's target selects the same pods.
     pub is_ambiguous: bool,
 }
 
-/// What an autoscaler scales whose target has a Deployment's name.
+/// The target of an autoscaler, where it has a Deployment's name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scales {
     /// The Deployment.
@@ -39,7 +39,7 @@ pub enum Scales {
 }
 
 impl Scales {
-    /// What a reference to this kind means, as the autoscaler's controller resolves it: by the group and the kind, which may be
+    /// The meaning of a reference to this kind, as the autoscaler's controller resolves it: by the group and the kind, which may be
     /// in lower case, and by no version (`reconcileAutoscaler` in `pkg/controller/podautoscaler/horizontal.go`, and
     /// `NewDiscoveryRESTMapper` of client-go). None if it means something else.
     fn of(api_version: &str, kind: &str) -> Option<Self> {

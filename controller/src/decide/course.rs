@@ -45,7 +45,7 @@ const TO_RESUME: Path<'static> =
 /// The path in the takeover of a whole object, which was deleted.
 pub const WHOLE_OBJECT: &str = "the object itself";
 
-/// What to do next.
+/// The next thing to do.
 #[derive(Debug)]
 pub enum Next<'c> {
     /// Read something from the API server, past every cache.
@@ -54,7 +54,7 @@ pub enum Next<'c> {
     Plan,
     /// Send this, and pass the response to [`Course::responded`].
     Send {
-        /// What to send.
+        /// The write.
         write: &'c PreparedWrite,
         /// Whether writes of other Workloads may come first.
         priority: Priority,
@@ -73,7 +73,7 @@ pub enum Priority {
     Low,
 }
 
-/// What to read from the API server.
+/// A read from the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
     /// The Workload: passed to [`Course::read_workload`].
@@ -97,7 +97,7 @@ impl Read {
     }
 }
 
-/// What a move of `spec.replicas` rests on, and the creation of an autoscaler. Caches lag behind, each on its own, so all of it is
+/// The grounds of a move of `spec.replicas`, and of the creation of an autoscaler. Caches lag behind, each on its own, so all of them are
 /// read anew before the first move of a pass; later moves are planned from the server's responses, and guarded. A Deployment created
 /// in this pass needs no read: no earlier count exists.
 const GROUNDS: [Read; 4] = [
@@ -124,7 +124,7 @@ pub struct Course {
     under_way: Option<(Step, PreparedWrite)>,
     /// The number of requests that were sent.
     sent: usize,
-    /// What comes after the writes.
+    /// The continuation after the writes.
     then: Then,
     plans: usize,
     /// Stale writes of each child in a row.
@@ -146,7 +146,7 @@ pub struct Course {
 pub struct EndedWrite {
     /// The step that it was part of.
     pub step: Step,
-    /// What was sent.
+    /// The write that was sent.
     pub write: PreparedWrite,
     /// How that ended.
     pub outcome: Outcome,
@@ -161,7 +161,7 @@ pub struct EndedWrite {
 /// An intent that would change nothing of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveIntent {
-    /// What identifies the intent, in this process.
+    /// The digest of the intent, in this process.
     pub intent: u64,
     /// The object as it is.
     pub revision: Revision,

@@ -1,4 +1,4 @@
-//! What a pass has read and done: what its status and its Events report.
+//! The result of a pass, from which its status and its Events are made.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
     snapshot::Snapshot,
 };
 
-/// What one pass has read and done.
+/// The result of a pass: what it has read and done.
 #[derive(Clone, Debug)]
 pub struct Pass {
     /// The Workload and its children as they are after the pass.
@@ -22,9 +22,9 @@ pub struct Pass {
     pub refused: Vec<Refusal>,
     /// The contested fields.
     pub contested: Vec<Contested<ChildKind>>,
-    /// What the pass would have done, in the modes `Preview` and `Paused`.
+    /// The rehearsal of each child, in the modes `Preview` and `Paused`.
     pub rehearsed: BTreeMap<ChildKind, Rehearsed>,
-    /// What writes have done that isn't in the status and the Events yet.
+    /// Results of writes that aren't in the status and the Events yet.
     pub outbox: Outbox,
     /// The children whose apply wasn't sent because it would have changed nothing; each as often as that was so.
     pub skipped: Vec<ChildKind>,
@@ -68,7 +68,7 @@ impl ChildResult {
     }
 }
 
-/// What would be done with one child.
+/// The rehearsal of a child: what would be done with it.
 #[derive(Clone, Debug, Default)]
 pub struct Rehearsed {
     /// All in all.
@@ -87,7 +87,7 @@ pub struct Rehearsed {
     pub message: Option<String>,
 }
 
-/// What writes have done that isn't in the status and the Events yet.
+/// Results of writes that aren't in the status and the Events yet.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// The children that were created, adopted and deleted, in the order of the writes, whatever a later write made of them.

@@ -22,18 +22,18 @@ use super::{
 };
 use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
 
-/// What to do next.
+/// The next steps of a pass.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Steps in order. Steps of different children are independent; one that fails holds back only its own child's.
     pub steps: Vec<Step>,
     /// Children that aren't written because an object of another owner is there.
     pub refused: Vec<Refusal>,
-    /// What comes after the steps.
+    /// The continuation.
     pub then: Then,
 }
 
-/// What comes after a plan's steps.
+/// The continuation of a pass after a plan's steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
     /// Nothing, until something changes.
@@ -65,7 +65,7 @@ pub enum Step {
     Migrate {
         /// The child that the object is, or is to become.
         child: ChildKind,
-        /// What changes.
+        /// The change.
         migration: Migration,
     },
     /// Deletes a child that the spec no longer asks for.
@@ -110,7 +110,7 @@ impl Step {
         }
     }
 
-    /// What a write of this step does to single fields, beyond the `stored` effects of its prediction. Given the object `after` the write,
+    /// The effects of a write of this step on single fields, beyond the `stored` effects of its prediction. Given the object `after` the write,
     /// the managers' losses are confirmed by it. The end of the temporary manager is no takeover.
     pub fn effects(&self, seen: &Snapshot, mut stored: Effects, after: Option<&LiveObject>) -> Effects {
         // What a user has applied under the temporary manager's name is the user's.
@@ -161,7 +161,7 @@ impl Step {
         }
     }
 
-    /// What the step does, for a log line.
+    /// The step as text, for a log line.
     pub fn describe(&self) -> &'static str {
         match self {
             Self::Apply { .. } if self.creates() => "create",

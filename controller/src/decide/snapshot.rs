@@ -1,4 +1,4 @@
-//! What a pass has read: a Workload and its live children, from caches and from the server's responses. Plain data.
+//! The snapshot of a pass: a Workload and its live children, from caches and from the server's responses. Plain data.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -21,7 +21,7 @@ const PHASES: [HandoverPhase; 10] = [
     HandoverPhase::Suspended,
 ];
 
-/// What a Workload's status reports: its phase, and its contested children.
+/// The phase of a Workload and its contested children, as its status reports them.
 pub(crate) type Reported<'w> = (Option<HandoverPhase>, &'w [ChildKind]);
 
 /// Registers the metrics of these Workloads.

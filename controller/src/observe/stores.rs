@@ -180,7 +180,7 @@ impl Stores {
         failing.filter(|(_, time)| *time >= limit).map(|(kind, time)| (kind, time.as_secs())).collect()
     }
 
-    /// What is cached of a Workload's children, by kind.
+    /// The cached children of a Workload, by kind.
     fn children(&self, of: &impl ResourceExt) -> impl Iterator<Item = (ChildKind, Arc<CachedObject>)> {
         let NamespacedName { namespace, name } = NamespacedName::of(of);
         let children = ChildKind::ALL.into_iter().zip(&self.children);
@@ -262,7 +262,7 @@ impl Stores {
         self.changed.notify_waiters();
     }
 
-    /// The same for a Workload.
+    /// Caches a Workload that the API server has just returned.
     pub(crate) fn take_workload(&self, live: &LiveObject) -> Arc<WatchedWorkload> {
         self.workloads.store(live).expect("every Workload is kept")
     }

@@ -1,4 +1,4 @@
-//! What the operator does as the CRD changes.
+//! The report of the CRD: whether it has every field that this version knows.
 
 use std::{
     sync::Arc,

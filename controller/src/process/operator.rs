@@ -89,7 +89,7 @@ impl Operator {
         Self { renewal: Some(runtime), ..self }
     }
 
-    /// What it shows while it runs.
+    /// Its view while it runs.
     pub fn view(&self) -> View {
         self.view.clone()
     }

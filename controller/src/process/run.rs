@@ -106,7 +106,7 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
     Ok(ports)
 }
 
-/// What `baton check` reports: whether Baton can work in this cluster.
+/// The findings of `baton check`: whether Baton can work in this cluster.
 ///
 /// # Errors
 /// When no cluster is configured.

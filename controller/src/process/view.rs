@@ -1,4 +1,4 @@
-//! What a running operator shows.
+//! The view of a running operator.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use baton_runtime::{admin::Exposition, readiness::Readiness};
 
 use crate::{metrics::Metrics, observe::Workloads};
 
-/// What a running operator shows: its readiness and its metrics, and nothing of a Workload's content.
+/// The view of a running operator: its readiness and its metrics, and nothing of a Workload's content.
 #[derive(Clone)]
 pub struct View {
     pub(super) readiness: Readiness,

@@ -1,4 +1,4 @@
-//! What Baton reports: status, conditions and Events, as pure functions of what a pass read and did.
+//! Status, conditions and Events, as pure functions of a [`Pass`].
 
 mod conditions;
 mod events;

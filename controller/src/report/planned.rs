@@ -16,7 +16,7 @@ const MOST_FIELDS: usize = 100;
 /// How long these lists may be, in bytes of JSON.
 const LONGEST_LIST: usize = 8 * 1024;
 
-/// What would be done with each child.
+/// The plan for each child.
 pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
     let name = pass.seen.workload.name_any();
     let planned = |(kind, rehearsed): (&ChildKind, &Rehearsed)| {

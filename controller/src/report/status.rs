@@ -198,7 +198,7 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
     }
 }
 
-/// What has to come before this change of the phase; none if it has begun.
+/// The event that has to come before this change of the phase; none if the change has begun.
 fn keeps_from_handover(pass: &Pass, from: HandoverPhase, to: HandoverPhase) -> Option<&'static str> {
     let was_batons = matches!(from, HandoverPhase::Fixed | HandoverPhase::Suspended);
     let is_contested = pass.contested.iter().any(|contested| contested.key == ChildKind::Deployment);

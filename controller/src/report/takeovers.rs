@@ -1,4 +1,4 @@
-//! What Baton took over from other managers, as the status records it.
+//! Takeovers from other managers, as the status records them.
 
 use baton_apply::Takeover;
 use baton_crd::TakeoverStatus;

@@ -126,7 +126,7 @@ fn with_head(
     Intent(intent)
 }
 
-/// What a Workload says of a child's metadata stands among the fields of its spec.
+/// Removes the labels and annotations of a child, which stand among the fields of its part of the Workload.
 fn without_metadata(spec: &mut Value) {
     if let Value::Object(fields) = spec {
         fields.retain(|name, _| !matches!(name.as_str(), "labels" | "annotations"));

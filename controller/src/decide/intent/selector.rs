@@ -17,7 +17,7 @@ use crate::decide::child::ChildKind;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selector {
     selector: LabelSelector,
-    /// What a Service selects by, which knows no expressions.
+    /// The selector of a Service, which knows no expressions.
     labels: BTreeMap<String, String>,
 }
 
@@ -45,7 +45,7 @@ impl Selector {
         &self.labels
     }
 
-    /// What a child of this kind selects by; none for a kind without a selector.
+    /// The selector of a child of this kind; none for a kind without one.
     pub(in crate::decide) fn of_child(&self, child: ChildKind) -> Option<LabelSelector> {
         match child {
             ChildKind::Service => Some(by_labels(self.labels.clone())),

@@ -30,7 +30,7 @@ use super::{child::ChildKind, snapshot::Snapshot};
 /// The replica count of a Deployment without `spec.replicas`.
 const SERVERS_DEFAULT: i32 = 1;
 
-/// What a decision rests on beside the spec.
+/// The grounds of a decision beside the spec.
 #[derive(Clone, Debug)]
 struct Observed<'a> {
     /// The live Deployment's replica count and its owners; absent if there is no Deployment.
@@ -111,11 +111,11 @@ pub enum Move {
 /// The next move, and what to report about the state that it was derived from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What to do.
+    /// The next move.
     pub next: Move,
     /// The phase that the state is in.
     pub phase: HandoverPhase,
-    /// What the phase waits for, as text; absent at rest.
+    /// The event that the phase waits for, as text; absent at rest.
     pub waiting_for: Option<String>,
 }
 

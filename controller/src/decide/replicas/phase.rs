@@ -1,4 +1,4 @@
-//! What is reported of a state: the phase, and what it waits for.
+//! The phase of a state, and the event that it waits for.
 
 use baton_crd::HandoverPhase;
 

@@ -33,12 +33,12 @@ pub enum Whose {
 }
 
 impl Wanted {
-    /// What this Workload's spec names.
+    /// The owner that this Workload's spec names.
     pub fn of(workload: &Workload) -> Self {
         if workload.spec.suspend == Some(true) { Self::Suspended } else { Self::when_resumed(workload) }
     }
 
-    /// What it names once the Workload isn't suspended any more.
+    /// The owner that it names once the Workload isn't suspended any more.
     pub(super) fn when_resumed(workload: &Workload) -> Self {
         match (&workload.spec.autoscaling, workload.spec.replicas) {
             (Some(autoscaling), replicas) => Self::Autoscaler {

@@ -32,7 +32,7 @@ use crate::observe::{Scope, older_crd, workloads_in};
 
 /// How many permissions are reviewed at the same time.
 const AT_ONCE: usize = 8;
-/// What to do if there is no CRD.
+/// The advice if there is no CRD.
 const NOT_SERVED: &str = "the API server serves no Workloads: the CRD isn't installed, or not accepted. \
                           Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
                           Baton by `kubectl apply --server-side -k manifests`";
@@ -42,7 +42,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was checked.
+    /// The subject of the check.
     pub about: &'static str,
     /// The result.
     pub result: CheckResult,
