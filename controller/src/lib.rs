@@ -19,7 +19,6 @@
 //! [`metrics`] counts what happens.
 
 pub mod decide;
-mod hash;
 pub mod metrics;
 pub mod observe;
 pub mod process;

@@ -18,7 +18,8 @@ use crate::LiveObject;
 /// Outside of this process, no one can predict which values have the same hash.
 static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-fn digest_of(parts: impl Hash) -> u64 {
+/// The digest of values, such as of an intent. Digests of another process are others.
+pub fn digest_of(parts: impl Hash) -> u64 {
     SEED.hash_one(parts)
 }
 

@@ -84,7 +84,7 @@ use tokio::{sync::watch, time::Instant};
 
 use self::watches::Watches;
 pub use self::{
-    digest::Digest,
+    digest::{Digest, digest_of},
     packed::{CachedObject, Packer},
 };
 use crate::LiveObject;

@@ -11,7 +11,7 @@ use std::{
 
 use baton_apply::{
     ApiError, Comparison, DryRun, Effects, FieldPath, LiveObject, Obstacle, Outcome, PreparedWrite, Revision,
-    Schemas, Takeover, contention::Correction,
+    Schemas, Takeover, cache::digest_of, contention::Correction,
 };
 use baton_crd::{WorkloadStatus, labels};
 use baton_merge::fieldpath::{Path, PathElement::Field};
@@ -29,7 +29,6 @@ use super::{
     plan::{Plan, Step, Then, wants},
     snapshot::{Snapshot, shard_of},
 };
-use crate::hash::digest_of;
 
 /// Plans of one pass at most. The longest handover has five: migrate, adopt, hand over, release, rest; or delete the autoscaler, take
 /// back, release twice, set. If there are more, another manager is writing at the same time; the next pass goes on.

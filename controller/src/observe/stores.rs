@@ -11,7 +11,7 @@ use std::{
 
 use baton_apply::{
     LiveObject,
-    cache::{Cache, CachedObject, Digest, NamespacedName, Packer},
+    cache::{Cache, CachedObject, Digest, NamespacedName, Packer, digest_of},
 };
 use baton_crd::{Workload, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -23,13 +23,10 @@ use kube::{
 use tokio::sync::Notify;
 
 use super::{WatchedWorkload, autoscalers::Autoscalers};
-use crate::{
-    decide::{
-        child::ChildKind,
-        replicas::{Autoscaler, Scales},
-        snapshot::{Snapshot, shard_of},
-    },
-    hash::digest_of,
+use crate::decide::{
+    child::ChildKind,
+    replicas::{Autoscaler, Scales},
+    snapshot::{Snapshot, shard_of},
 };
 
 /// The name of the Workloads' watch.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use baton_apply::{
     LiveObject,
-    cache::{CachedObject, Digest, Packer},
+    cache::{CachedObject, Digest, Packer, digest_of},
     fieldpath::PathElement,
     ownership::absent_fields,
 };
@@ -17,10 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::FIELDS;
-use crate::{
-    decide::{child::ChildKind, lacking::Lacking},
-    hash::digest_of,
-};
+use crate::decide::{child::ChildKind, lacking::Lacking};
 
 /// How many lacking fields of a Workload are read. Anyone may name any number of them in `managedFields`.
 const MOST_LACKING: usize = 1000;
