@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::ApiResource,
 };
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::{
     ApiError, ApplyError, ApplyOutcome, Change, Comparison, DryRun, Guard, LiveObject, Misuse, Outcome,
-    PreparedWrite, Request, SchemaCache, Schemas, Target, leftovers::MOST_BEFORE, with_timeout, write::How,
+    PreparedWrite, Request, SchemaCache, Schemas, Target, leftovers::MOST_BEFORE, with_timeout,
+    write::Preparing,
 };
 
 /// Receives the outcome of each write, for metrics and logs.
@@ -169,7 +170,7 @@ impl Applier {
         self.apply_json(&resource, live, intent, options).await
     }
 
-    /// Applies an intent that is JSON, as it is. [`apply`](Self::apply) says more.
+    /// Applies an intent that is JSON, as it is. Otherwise as [`apply`](Self::apply).
     ///
     /// # Errors
     /// When the apply is refused, fails, or is [stale](ApplyError::Stale).
@@ -237,7 +238,8 @@ impl Applier {
         for before in 0..=MOST_BEFORE {
             let now = (self.clock)();
             let exact = before == MOST_BEFORE;
-            let write = schemas.prepare_with(request.clone(), live.as_ref(), now, How { exact, unguarded });
+            let write =
+                schemas.prepare_with(request.clone(), live.as_ref(), now, Preparing { exact, unguarded });
             let is_dry_run = how.dry_run == DryRun::Yes;
             if write.is_noop() && !write.is_preparatory() && !how.always_send && !is_dry_run {
                 self.observer.ended(&write, DryRun::No, &Outcome::Skipped);
@@ -293,7 +295,7 @@ impl Applier {
     /// # Errors
     /// When the request fails.
     pub async fn read(&self, target: &Target) -> Result<Option<LiveObject>, ApiError> {
-        with_timeout(self.limit, self.api(target).get_opt(&target.name)).await
+        with_timeout(self.limit, target.api(self.client.clone()).get_opt(&target.name)).await
     }
 
     /// Sends a request. The response is the object afterwards; `None` if it is gone.
@@ -320,7 +322,9 @@ impl Applier {
                 };
                 let params =
                     DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
-                match with_timeout(self.limit, self.api(target).delete(&target.name, &params)).await {
+                match with_timeout(self.limit, target.api(self.client.clone()).delete(&target.name, &params))
+                    .await
+                {
                     Ok(deleted) => Ok(deleted.left().filter(lives_on)),
                     Err(error) if error.is_not_found() => Ok(None),
                     Err(error) => Err(error),
@@ -335,7 +339,7 @@ impl Applier {
         params: &PatchParams,
         patch: &Patch<P>,
     ) -> Result<Option<LiveObject>, ApiError> {
-        let (api, name) = (self.api(target), &target.name);
+        let (api, name) = (target.api(self.client.clone()), &target.name);
         with_timeout(self.limit, async {
             match target.subresource {
                 None => api.patch(name, params, patch).await,
@@ -344,13 +348,6 @@ impl Applier {
         })
         .await
         .map(Some)
-    }
-
-    fn api(&self, target: &Target) -> Api<LiveObject> {
-        match &target.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &target.resource),
-            None => Api::all_with(self.client.clone(), &target.resource),
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Compares the API server's response with the prediction.
+//! The comparison of the API server's response with the prediction.
 //!
 //! If the prediction is exact, the object has to be equal to it. If the server fills in defaults, it may change fields without an
 //! owner, and spell owned ones in its own way; a field with an owner has to have the predicted value. The owners are always
@@ -36,7 +36,7 @@ pub enum Comparison {
 /// A difference between the prediction and the response. Values are [without secrets](Secrecy::shown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it is: a path in the object, or another thing that was compared.
+    /// The place: a path in the object, or another part of the response.
     pub place: String,
     /// The predicted value.
     pub predicted: String,
@@ -187,7 +187,7 @@ impl<'a> Comparer<'a> {
         })
     }
 
-    /// Where the `managedFields` differ. The two sides have different clocks, so the time of an entry that changes isn't compared,
+    /// The differences of the `managedFields`. The two sides have different clocks, so the time of an entry that changes isn't compared,
     /// and neither is the order, which depends on it.
     fn owners(&self, [predicted, response]: [&'a [Value<'a>]; 2], at: Option<Timestamp>) -> Vec<Difference> {
         let set = |entry: &Value<'a>| self.fields_of(*entry);
@@ -224,7 +224,7 @@ impl<'a> Comparer<'a> {
         differences
     }
 
-    /// Where the objects differ in ways that the server may not, and whether they differ in ways that it may.
+    /// The differences that the server may not make, and whether there are some that it may.
     fn objects(
         &self,
         predicted: Value<'a>,

@@ -89,7 +89,7 @@ impl Corrections {
         self.fields.iter().filter(|(_, rounds)| rounds.are_contention())
     }
 
-    /// When the object's pause ends.
+    /// The end of the object's pause.
     fn resume_at(&self) -> Option<Instant> {
         self.contested().map(|(_, rounds)| rounds.last + rounds.pause()).max()
     }
@@ -130,7 +130,7 @@ impl Rounds {
         FIRST_PAUSE.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX)).min(LONGEST_PAUSE)
     }
 
-    /// When it is removed if nothing more happens: contention is over then.
+    /// The time at which it is removed if nothing more happens: contention is over then.
     fn over_at(&self) -> Instant {
         let calm = if self.are_contention() {
             (2 * self.longest_gap.max(self.pause())).clamp(SHORTEST_CALM, 2 * MEMORY)
@@ -246,7 +246,7 @@ impl<K: Clone + Ord> Contention<K> {
         self.0.iter().flat_map(of_object).collect()
     }
 
-    /// When to reconcile again after a pass that began at `begun`: a pause ends, or contention may be over. The time may be in the
+    /// The time of the next pass after one that began at `begun`: a pause ends, or contention may be over. The time may be in the
     /// past, if that happened during the pass.
     pub fn next_pass(&self, begun: Instant) -> Option<Instant> {
         let moments = self.0.values().flat_map(|object| {

@@ -13,11 +13,7 @@ use baton_merge::{
     typed::{Duplicates, Typed},
 };
 
-use crate::{
-    FieldPath, LiveObject, Secrecy,
-    find::Finder,
-    spelling::{is_zero_value, unstored},
-};
+use crate::{FieldPath, LiveObject, Secrecy, find::Finder, spelling::unstored, types::is_zero_value};
 
 /// The effects of a write on single fields, in the order of the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Why a request to the API server failed, and what that means for the program that sent it.
+//! Errors of requests to the API server, and their consequences for the program that sent them.
 
 use std::{error::Error, time::Duration};
 
@@ -27,17 +27,17 @@ pub enum ApiError {
     Misuse(#[from] Misuse),
 }
 
-/// Why a request makes no sense.
+/// The error of a request that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// It names no object.
+    /// The request names no object.
     #[error("the intent of a {0} has no metadata.name")]
     NoName(String),
     /// The intent can't be serialized.
     #[error("the intent can't be serialized: {0}")]
     Intent(String),
-    /// It was decided from another object.
+    /// The request was decided from another object.
     #[error("the live object is {live}, and {target} is written: read the object that is written")]
     OtherObject {
         /// The namespace and name of the object that was read.
@@ -48,7 +48,7 @@ pub enum Misuse {
 }
 
 impl Misuse {
-    /// Finds what makes no sense about a request for the object that was read.
+    /// Checks a request for the object that was read.
     pub(crate) fn of(request: &Request, live: Option<&LiveObject>) -> Result<(), Self> {
         let target = &request.target;
         if target.name.is_empty() {
@@ -128,7 +128,7 @@ impl ApiError {
         line
     }
 
-    /// The error with what to do about it, where the server's message doesn't say it.
+    /// The error with what to do about it, where the server's message leaves that out.
     pub(crate) fn explained(mut self, request: &Request) -> Self {
         let is_of_version = !self.is_ownership_conflict();
         if let Self::Response(status) = &mut self {
@@ -198,7 +198,7 @@ fn is_stale(status: &Status, request: &Request) -> bool {
         404 => details.is_some_and(|details| names(details, &request.target)),
         409 => details.is_none_or(|details| details.kind.is_empty() || names(details, &request.target)),
         422 => match details {
-            // The server doesn't say which operation of a JSON patch failed.
+            // The server doesn't name the operation of a JSON patch that failed.
             Some(details) if details.kind.is_empty() && details.causes.is_empty() => is_patch,
             // The guard names the uid of an object that was replaced by another.
             Some(details) => details.causes.iter().any(|cause| cause.field == "metadata.uid"),

@@ -1,4 +1,4 @@
-//! Finds the values at paths in an object to which the server hasn't added its defaults yet.
+//! Values at paths in an object to which the server hasn't added its defaults yet.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -6,21 +6,14 @@ use baton_merge::{
     fieldpath::{KeyField, Path, PathElement},
     value::Value,
 };
-use serde_json::Value as Json;
+use json_patch::jsonptr::PointerBuf;
 
 /// Finds the values at many paths of one object. The items of a long list are indexed: to search for each would cost the square of the
 /// list's length.
 pub(crate) struct Finder<'v> {
     object: Value<'v>,
-    /// The long lists that were looked into, by where their items are in memory.
+    /// The long lists that were searched, by the address of their items.
     lists: RefCell<HashMap<usize, Vec<ListIndex<'v>>>>,
-}
-
-/// One step to the value at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step<'p> {
-    Member(&'p str),
-    Item(usize),
 }
 
 /// Shorter lists are searched.
@@ -33,38 +26,33 @@ impl<'v> Finder<'v> {
 
     /// The value at a path, if there is one. Items are found as [`PathElement::position`] finds them.
     pub(crate) fn find(&self, path: Path<'_>) -> Option<Value<'v>> {
-        self.walk(path, |_| {})
+        path.elements().iter().try_fold(self.object, |value, element| self.part(value, *element))
     }
 
-    /// The way to that value.
-    pub(crate) fn steps<'p>(&self, path: Path<'p>) -> Option<Vec<Step<'p>>> {
-        let mut steps = Vec::with_capacity(path.elements().len());
-        self.walk(path, |step| steps.push(step))?;
-        Some(steps)
-    }
-
-    fn walk<'p>(&self, path: Path<'p>, mut visit: impl FnMut(Step<'p>)) -> Option<Value<'v>> {
-        path.elements().iter().try_fold(self.object, |value, element| {
-            let (step, part) = self.step(value, *element)?;
-            visit(step);
-            Some(part)
-        })
+    /// The JSON pointer to that value.
+    pub(crate) fn pointer(&self, path: Path<'_>) -> Option<String> {
+        let (mut pointer, mut value) = (PointerBuf::new(), self.object);
+        for element in path.elements() {
+            if let PathElement::Field(name) = element {
+                pointer.push_back(*name);
+                value = value.get(name)?;
+            } else {
+                let items = value.as_list()?;
+                let at = self.position(items, *element)?;
+                pointer.push_back(at);
+                value = *items.get(at)?;
+            }
+        }
+        Some(pointer.to_string())
     }
 
     /// The part of a value that an element leads to.
     pub(crate) fn part(&self, value: Value<'v>, element: PathElement<'_>) -> Option<Value<'v>> {
-        self.step(value, element).map(|(_, part)| part)
-    }
-
-    fn step<'p>(&self, value: Value<'v>, element: PathElement<'p>) -> Option<(Step<'p>, Value<'v>)> {
-        match element {
-            PathElement::Field(name) => Some((Step::Member(name), value.get(name)?)),
-            element => {
-                let items = value.as_list()?;
-                let at = self.position(items, element)?;
-                Some((Step::Item(at), *items.get(at)?))
-            }
+        if let PathElement::Field(name) = element {
+            return value.get(name);
         }
+        let items = value.as_list()?;
+        items.get(self.position(items, element)?).copied()
     }
 
     fn position(&self, items: &'v [Value<'v>], element: PathElement<'_>) -> Option<usize> {
@@ -73,7 +61,7 @@ impl<'v> Finder<'v> {
             PathElement::Value(value) => &[("", value)],
             _ => return element.position(items),
         };
-        let kind = if matches!(element, PathElement::Key(_)) { Named::ByKeys } else { Named::ByValue };
+        let kind = if matches!(element, PathElement::Key(_)) { ItemName::ByKeys } else { ItemName::ByValue };
         if items.len() <= SHORT || keys.len() > ListIndex::MOST_KEYS {
             return element.position(items);
         }
@@ -89,12 +77,12 @@ impl<'v> Finder<'v> {
 
 /// The kind of names that the items of a list have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum ItemName {
     ByKeys,
     ByValue,
 }
 
-impl Named {
+impl ItemName {
     fn part<'v>(self, item: Value<'v>, name: &str) -> Option<Value<'v>> {
         match self {
             Self::ByKeys => item.get(name),
@@ -105,7 +93,7 @@ impl Named {
 
 /// The items of a list by their values of some keys.
 struct ListIndex<'v> {
-    kind: Named,
+    kind: ItemName,
     length: usize,
     names: Vec<String>,
     /// By which of the keys an item has, one bit for each: the positions of such items, sorted by these keys' values.
@@ -115,7 +103,7 @@ struct ListIndex<'v> {
 impl<'v> ListIndex<'v> {
     const MOST_KEYS: usize = 8;
 
-    fn new(items: &[Value<'v>], kind: Named, keys: &[KeyField<'_>]) -> Self {
+    fn new(items: &[Value<'v>], kind: ItemName, keys: &[KeyField<'_>]) -> Self {
         let mut by_mask: HashMap<u32, Vec<_>> = HashMap::new();
         for (position, item) in items.iter().enumerate() {
             let parts: Vec<_> = keys.iter().map(|(name, _)| kind.part(*item, name)).collect();
@@ -131,7 +119,7 @@ impl<'v> ListIndex<'v> {
         Self { kind, length: items.len(), names, items: by_mask }
     }
 
-    fn is_of(&self, items: &[Value<'_>], kind: Named, keys: &[KeyField<'_>]) -> bool {
+    fn is_of(&self, items: &[Value<'_>], kind: ItemName, keys: &[KeyField<'_>]) -> bool {
         let names = keys.iter().map(|(name, _)| *name);
         self.kind == kind && self.length == items.len() && self.names.iter().eq(names)
     }
@@ -150,14 +138,6 @@ impl<'v> ListIndex<'v> {
         with(all)
             .or_else(|| self.items.keys().filter(|mask| **mask != all).filter_map(|mask| with(*mask)).min())
     }
-}
-
-/// The part of a tree that these steps lead to, for a change.
-pub(crate) fn at_mut<'v>(steps: &[Step<'_>], object: &'v mut Json) -> Option<&'v mut Json> {
-    steps.iter().try_fold(object, |value, step| match step {
-        Step::Member(name) => value.get_mut(*name),
-        Step::Item(at) => value.get_mut(*at),
-    })
 }
 
 #[cfg(test)]
@@ -203,16 +183,16 @@ mod tests {
                 for keys in [&keys[..], &keys[..1], &keys[1..]] {
                     let path = [PathElement::Key(keys)];
                     let searched = path[0].position(items.as_list().unwrap());
-                    let steps = finder.steps(Path::new(&path));
-                    assert_eq!(steps, searched.map(|at| vec![Step::Item(at)]), "{keys:?}");
+                    let pointer = finder.pointer(Path::new(&path));
+                    assert_eq!(pointer, searched.map(|at| format!("/{at}")), "{keys:?}");
                 }
             }
         }
         let names = json!((0..40).map(|at| format!("n{}", at / 2)).collect::<Vec<_>>());
         let finder = Value::from_json(&arena, &names).map(Finder::new).unwrap();
-        for (name, expected) in [("n7", Some(14)), ("n20", None)] {
+        for (name, expected) in [("n7", Some("/14")), ("n20", None)] {
             let path = [PathElement::Value(Value::String(name))];
-            assert_eq!(finder.steps(Path::new(&path)), expected.map(|at| vec![Step::Item(at)]));
+            assert_eq!(finder.pointer(Path::new(&path)).as_deref(), expected);
         }
     }
 }

@@ -77,7 +77,7 @@
 //! these fields.
 //!
 //! **Some results can't be predicted**: defaults of built-in kinds, admission webhooks, validation, quotas, conversion between
-//! versions of a custom resource by webhook. Where they can matter, the prediction says so ([`Certainty`]), and the comparison
+//! versions of a custom resource by webhook. Where they can matter, the prediction has that [`Certainty`], and the comparison
 //! allows what the server may fill in or spell in its own way. A difference beyond that is a [`Comparison::Mismatch`]: it is
 //! reported, the schemas are read again, and the server's object is the right one.
 //!
@@ -99,6 +99,7 @@
 //! ([`ownership::owners`]), so a crash at any point loses nothing. [`contention::Contention`] keeps the pace, and may be lost.
 
 mod applier;
+mod as_stored;
 pub mod cache;
 mod comparison;
 pub mod contention;
@@ -121,10 +122,11 @@ mod repeat;
 mod request;
 mod schemas;
 mod scratch;
-mod shown;
+mod secrecy;
 mod spelled;
 pub mod spelling;
 mod stored_form;
+mod types;
 mod write;
 
 pub use baton_merge::{
@@ -146,7 +148,7 @@ pub use outcome::{ApplyError, ApplyOutcome};
 pub use patch::PatchError;
 pub use path::FieldPath;
 pub use prediction::{Conflict, Conflicts, PredictedObject, Prediction, PredictionError};
-pub use request::{Change, Guard, Request, Target};
+pub use request::{Change, DryRun, Guard, Request, Target};
 pub use schemas::{NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas};
-pub use shown::Secrecy;
-pub use write::{DryRun, Outcome, PreparedWrite, Reason};
+pub use secrecy::Secrecy;
+pub use write::{Outcome, PreparedWrite, Reason};

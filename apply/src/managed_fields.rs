@@ -63,7 +63,7 @@ impl<'o> ManagedFieldsEntry<'o> {
         self.subresource.as_deref().filter(|name| !name.is_empty())
     }
 
-    /// When the entry last changed, as the server wrote it.
+    /// The time of its last change, as the server wrote it.
     pub fn time(&self) -> Option<&str> {
         self.time.as_deref()
     }
@@ -117,6 +117,15 @@ impl LiveObject {
         let entries = self.metadata().and_then(|Entries { managed_fields }| managed_fields);
         let entries = entries.unwrap_or_default().into_iter().enumerate();
         entries.filter_map(|(position, entry)| ManagedFieldsEntry::read(position, entry.get())).collect()
+    }
+
+    /// Its `managedFields` without those that another entry of the same manager, operation, version and subresource follows: the server
+    /// reads them into a map, so that only the last one counts.
+    pub fn current_entries(&self) -> Vec<ManagedFieldsEntry<'_>> {
+        let entries = self.managed_fields();
+        let last: HashMap<_, _> = entries.iter().map(|entry| (entry.identity(), entry.position)).collect();
+        let current: HashSet<usize> = last.into_values().collect();
+        entries.into_iter().filter(|entry| current.contains(&entry.position)).collect()
     }
 
     /// The entry of a manager that has applied the object itself. Of several the last one counts, as for the server.

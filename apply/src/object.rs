@@ -29,7 +29,7 @@ pub struct LiveObject(Arc<Object>);
 struct Object {
     /// The object as returned.
     text: Box<str>,
-    /// Where in the text its parts are.
+    /// The places of its parts in the text.
     parts: Parts,
     /// The tree of the text, once it has been read.
     json: OnceLock<Value>,
@@ -50,7 +50,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// These places in a text with so many more bytes before them.
+    /// The places in a text with so many more bytes before them.
     fn moved(&self, by: usize) -> Self {
         let moved = |part: &Range<usize>| part.start + by..part.end + by;
         Self {
@@ -293,7 +293,7 @@ impl Object {
     }
 }
 
-/// Read from JSON like any object, so that a watch can deliver it and a cache can hold it.
+/// Deserialized from JSON like any object, so that a watch can deliver it and a cache can keep it.
 impl<'de> Deserialize<'de> for LiveObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::from_text(Box::<RawValue>::deserialize(deserializer)?).map_err(D::Error::custom)

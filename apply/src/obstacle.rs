@@ -16,12 +16,12 @@ use kube::core::response::StatusCause;
 use crate::{
     ApiError, FieldPath, LiveObject, Prediction, PreparedWrite,
     ownership::name_of_item,
-    spelled::{Step, steps},
+    spelled::{SpelledStep, steps},
 };
 
 /// How many are described, and how many of the managers of each.
 const MOST: usize = 3;
-/// How many of a refusal's causes are looked up: each is compared with all that others own.
+/// How many of a refusal's causes are searched: each is compared with all that others own.
 const MOST_CAUSES: usize = 8;
 
 /// A field in the way of a write.
@@ -47,10 +47,10 @@ impl Obstacle {
             return Vec::new();
         };
         let arena = Arena::new();
-        let Some(search) = Search::new(&arena, object, writer) else { return Vec::new() };
+        let Some(owners) = OwnersBeside::new(&arena, object, writer) else { return Vec::new() };
         let mut found: Vec<Self> = Vec::new();
         for (path, manager) in
-            details.causes.iter().take(MOST_CAUSES).flat_map(|cause| search.obstacles(cause))
+            details.causes.iter().take(MOST_CAUSES).flat_map(|cause| owners.obstacles(cause))
         {
             let path = FieldPath::from(path);
             match found.iter_mut().find(|one| one.path == path) {
@@ -98,7 +98,7 @@ impl Obstacle {
 /// A path and the manager that owns it.
 type Owned<'a> = (Path<'a>, &'a str);
 
-struct Search<'a> {
+struct OwnersBeside<'a> {
     arena: &'a Arena,
     object: Value<'a>,
     /// The fields that the writer applies.
@@ -107,7 +107,7 @@ struct Search<'a> {
     others: Vec<(&'a str, FieldSet<'a>)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> OwnersBeside<'a> {
     fn new(arena: &'a Arena, object: &'a LiveObject, writer: &str) -> Option<Self> {
         let (mut own, mut others) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
         for entry in object.managed_fields() {
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         if !narrowed.is_empty() {
             return narrowed;
         }
-        // All of a spec says nothing.
+        // A whole spec is no hint.
         if elements.len() < 2 {
             return Vec::new();
         }
@@ -203,23 +203,25 @@ impl<'a> Search<'a> {
     }
 
     /// The path of these steps, as far as the object has it or a manager owns it.
-    fn named(&self, steps: &[Step<'_>]) -> Path<'a> {
+    fn named(&self, steps: &[SpelledStep<'_>]) -> Path<'a> {
         let (mut path, mut value) = (Path::new(&[]), Some(self.object));
         for step in steps {
             let element = match (*step, value) {
-                (Step::Name(name), Some(Value::Map(map))) => {
+                (SpelledStep::Name(name), Some(Value::Map(map))) => {
                     // Some of the server's paths have the name as Go spells it.
                     let spelled = map.members().iter().map(|(own, _)| *own);
                     let own =
                         spelled.filter(|own| own.eq_ignore_ascii_case(name)).max_by_key(|own| **own == *name);
                     PathElement::Field(own.unwrap_or_else(|| self.arena.copy_text(name)))
                 }
-                (Step::InBrackets(index), Some(Value::List(items))) => {
+                (SpelledStep::InBrackets(index), Some(Value::List(items))) => {
                     let item = index.parse().ok().and_then(|index: usize| items.get(index));
                     let Some(element) = item.and_then(|item| self.name_of(path, *item)) else { break };
                     element
                 }
-                (Step::InBrackets(key), Some(Value::Map(_))) => PathElement::Field(self.arena.copy_text(key)),
+                (SpelledStep::InBrackets(key), Some(Value::Map(_))) => {
+                    PathElement::Field(self.arena.copy_text(key))
+                }
                 _ => break,
             };
             let next = path.join(self.arena, element);
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_another_manager_still_holds_is_named() {
+    fn an_item_that_another_manager_still_owns_is_named() {
         let object = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}, {"name": "helper"}]}});
         let item = |name: &str, fields: Json| json!({"f:spec": {"f:containers": {format!(r#"k:{{"name":"{name}"}}"#): fields}}});
         let entries = [
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_is_null_because_another_manager_holds_it_is_named() {
+    fn a_container_that_is_null_because_another_manager_owns_it_is_named() {
         let object = json!({"spec": {"options": null, "size": 1}});
         let entries =
             [("baton", json!({"f:spec": {"f:size": {}}})), ("legacy", json!({"f:spec": {"f:options": {}}}))];
@@ -390,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_in_the_way_of_what_is_immutable_or_unnamed() {
+    fn no_manager_is_in_the_way_of_what_is_immutable_or_unnamed() {
         let object = json!({"spec": {"selector": {"matchLabels": {"app": "web"}}}});
         let entries = [("helm", json!({"f:spec": {"f:selector": {}}}))];
         let immutable = ["spec.selector", "FieldValueInvalid", "Invalid value: {…}: field is immutable"];

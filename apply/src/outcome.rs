@@ -20,7 +20,7 @@ pub struct ApplyOutcome {
     pub comparison: Option<Comparison>,
 }
 
-/// Why an apply failed.
+/// The error of an apply.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {

@@ -14,13 +14,13 @@ use json_patch::{
     jsonptr::{Pointer, Token},
 };
 
-/// Why a JSON patch doesn't fit an object.
+/// The error of a JSON patch that doesn't fit an object.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("operation {operation} failed at {path:?}: {problem}")]
 pub struct PatchError {
     /// The index of the operation.
     pub operation: usize,
-    /// Its path.
+    /// The operation's path.
     pub path: String,
     problem: Problem,
 }

@@ -18,7 +18,7 @@ use crate::{
     Change, Effects, FieldPath, LiveObject, NoSchema, PatchError, Request, Schemas, Secrecy,
     effects::{ShownValues, unstored_zeros},
     find::Finder,
-    leftovers::{Changing, First},
+    leftovers::{Changing, Preparatory},
     patch::patched,
     quoted::without_mistyped_secrets,
     repeat::Repeat,
@@ -42,7 +42,7 @@ pub enum Prediction {
     Deleted,
 }
 
-/// Why an apply without force is refused. Prints as the API server's message.
+/// The conflicts of an apply without force. Prints as the API server's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts {
     /// The fields, by manager. A field that several managers own is there once for each.
@@ -142,7 +142,7 @@ impl PredictedObject {
     }
 }
 
-/// Why a request can't be predicted.
+/// The error of a request that can't be predicted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PredictionError {
     /// There is no schema.
@@ -176,7 +176,7 @@ impl Schemas {
         request: &Request,
         live: Option<&LiveObject>,
         now: Timestamp,
-    ) -> Result<(Prediction, Option<First>), PredictionError> {
+    ) -> Result<(Prediction, Option<Preparatory>), PredictionError> {
         let subresource = request.target.subresource.unwrap_or_default();
         match &request.change {
             Change::Apply { body, manager, force } => {
@@ -198,7 +198,7 @@ impl Schemas {
         live: Option<&LiveObject>,
         body: &Json,
         apply: Apply<'_>,
-    ) -> Result<(Prediction, Option<First>), PredictionError> {
+    ) -> Result<(Prediction, Option<Preparatory>), PredictionError> {
         let alone = |prediction| Ok((prediction, None));
         let secrecy = Secrecy::of(&request.target.resource);
         let resource = self.resource(&request.target.resource)?;

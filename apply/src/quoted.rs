@@ -1,6 +1,6 @@
 //! The API server's messages without the values that they quote and that may be secret.
 //!
-//! Validation quotes what it refuses: `spec.template: Invalid value: {…}: field is immutable` holds a whole pod template. It lists the
+//! Validation quotes what it refuses: `spec.template: Invalid value: {…}: field is immutable` has a whole pod template. It lists the
 //! field and the message of each error beside the text, so these values can be found. The merge quotes a value of the wrong type behind
 //! its path, in the text alone. What an admission webhook or a policy writes is passed on unchanged: only its author knows what is in it.
 
@@ -49,7 +49,7 @@ pub(crate) fn without_mistyped_secrets(message: &str, secrecy: Secrecy) -> Strin
     lines.join("\n")
 }
 
-/// Where in a line the value begins, if it isn't shown.
+/// The start of the value in a line, if it isn't shown.
 fn start_of_mistyped_secret(line: &str, secrecy: Secrecy) -> Option<usize> {
     let (place, problem) = line.split_once(": expected ")?;
     let value = [", got ", ", found "].iter().find_map(|word| Some(problem.find(word)? + word.len()))?;

@@ -2,7 +2,7 @@
 //!
 //! A zero value such as `value: ""` or `hostNetwork: false` is owned, and mostly not stored. So each apply of it adds it to the live
 //! object again: the server takes the field from every other manager and renews the time of the applier's entry. Two managers that
-//! apply the same zero would take it from each other again and again. Therefore it stays with the manager that has it.
+//! apply the same zero would take it from each other again and again. Therefore it stays with the manager that owns it.
 
 use std::collections::BTreeMap;
 
@@ -45,10 +45,10 @@ impl Repeat {
         if !values_stay {
             return None;
         }
-        let before: Option<Vec<Owned<'a>>> =
-            entries(live).iter().map(|entry| Owned::of_live(arena, *entry)).collect();
+        let before: Option<Vec<OwnerFields<'a>>> =
+            entries(live).iter().map(|entry| OwnerFields::of_live(arena, *entry)).collect();
         let (before, after) = (before?, &prediction.stored.managed_fields);
-        let after: Vec<Owned<'a>> = after.iter().map(Owned::of_entry).collect();
+        let after: Vec<OwnerFields<'a>> = after.iter().map(OwnerFields::of_entry).collect();
         let applies = |id: &[&str; 4]| id[1] == Operation::Apply.as_str();
         let is_own = |id: &[&str; 4]| id[0] == writer && applies(id);
         // An entry gets the time of the server's clock, by which entries are sorted: only the last one certainly stays where it is.
@@ -56,7 +56,7 @@ impl Repeat {
         if is_last && before == after {
             return Some(Self::Exact);
         }
-        let by_id = |all: &[Owned<'a>]| all.iter().map(|owned| (owned.id, owned.fields)).collect();
+        let by_id = |all: &[OwnerFields<'a>]| all.iter().map(|owned| (owned.id, owned.fields)).collect();
         let (before, after): (BTreeMap<_, FieldSet<'a>>, BTreeMap<_, _>) = (by_id(&before), by_id(&after));
         let stored =
             |fields: Option<&FieldSet<'a>>| fields.copied().unwrap_or_default().difference(arena, unstored);
@@ -90,13 +90,13 @@ fn is_live_but_for_additions(predicted: Value<'_>, live: Value<'_>) -> bool {
 
 /// An entry of `managedFields` without its time.
 #[derive(PartialEq)]
-struct Owned<'a> {
+struct OwnerFields<'a> {
     /// Manager, operation, version and subresource.
     id: [&'a str; 4],
     fields: FieldSet<'a>,
 }
 
-impl<'a> Owned<'a> {
+impl<'a> OwnerFields<'a> {
     /// An entry of a live object; `None` if it can't be read.
     fn of_live(arena: &'a Arena, entry: Value<'a>) -> Option<Self> {
         let text = |name| entry.get(name).and_then(|text| text.as_str()).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kube::{Resource, ResourceExt, core::ApiResource};
+use kube::{Api, Client, Resource, ResourceExt, core::ApiResource};
 use serde_json::{Value, json};
 
 use crate::{LiveObject, Revision};
@@ -21,14 +21,22 @@ pub struct Target {
 }
 
 impl Target {
-    /// An object of this kind.
+    /// The target of an object of this kind.
     pub fn new(resource: ApiResource, namespace: Option<String>, name: impl Into<String>) -> Self {
         Self { resource, namespace, name: name.into(), subresource: None }
     }
 
-    /// This object.
+    /// The target of this object.
     pub fn of<K: Resource>(object: &K, kind: &K::DynamicType) -> Self {
         Self::new(ApiResource::erase::<K>(kind), object.namespace(), object.name_any())
+    }
+
+    /// The objects of its kind in its namespace.
+    pub fn api(&self, client: Client) -> Api<LiveObject> {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
+            None => Api::all_with(client, &self.resource),
+        }
     }
 
     /// The server's message about an invalid object: `NewInvalid` in `pkg/api/errors` of k8s.io/apimachinery.
@@ -45,7 +53,7 @@ impl Target {
     }
 }
 
-/// As `Deployment shop/web`.
+/// Prints `Deployment shop/web`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, namespace, name, subresource } = self;
@@ -93,14 +101,23 @@ pub enum Change {
 /// The condition of an apply on the live object. The server checks it, and refuses a write that doesn't meet it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Nothing.
+    /// No condition.
     Nothing,
     /// There is no object of this name, not even one that is being deleted. The apply creates the object or is refused.
     Absent,
-    /// It is still the same object, by its uid; the apply never brings a deleted one back.
+    /// The object is still the same, by its uid; the apply never brings a deleted one back.
     SameObject(String),
-    /// It is still the same object, and hasn't been written since.
+    /// The object is still the same, and hasn't been written since.
     Unchanged(Revision),
+}
+
+/// Whether a request is only tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DryRun {
+    /// The server stores the result.
+    No,
+    /// The server does everything but store the result.
+    Yes,
 }
 
 /// A `resourceVersion` that no object has: etcd counts its first write as 2. An apply with a version is refused if there is an
@@ -219,7 +236,7 @@ mod tests {
     use k8s_openapi::api::core::v1::Service;
 
     #[test]
-    fn a_guard_that_the_live_object_does_not_meet_is_refused_in_the_servers_words() {
+    fn a_guard_that_the_live_object_does_not_meet_is_refused_with_the_servers_message() {
         let metadata = json!({"name": "web", "uid": "u", "resourceVersion": "42"});
         let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
         let broken = |metadata: Value, live: Option<&LiveObject>| {

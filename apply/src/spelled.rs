@@ -2,14 +2,14 @@
 
 /// A step of such a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step<'s> {
+pub(crate) enum SpelledStep<'s> {
     /// A field.
     Name(&'s str),
     /// The index of an item or, from the merge, its keys or its value, as in `[name="web"]`; or the key of a map.
     InBrackets(&'s str),
 }
 
-impl Step<'_> {
+impl SpelledStep<'_> {
     /// Whether it leads to an item of a list. No map has a key with `=`.
     pub(crate) fn is_item(self) -> bool {
         matches!(self, Self::InBrackets(text) if text.contains('=') || text.parse::<usize>().is_ok())
@@ -17,12 +17,12 @@ impl Step<'_> {
 }
 
 /// The steps of a path.
-pub(crate) fn steps(spelled: &str) -> Vec<Step<'_>> {
+pub(crate) fn steps(spelled: &str) -> Vec<SpelledStep<'_>> {
     let (mut steps, mut rest) = (Vec::new(), spelled);
     while !rest.is_empty() {
         if let Some(bracket) = rest.strip_prefix('[') {
             let (inside, after) = bracket.split_once(']').unwrap_or((bracket, ""));
-            steps.push(Step::InBrackets(inside));
+            steps.push(SpelledStep::InBrackets(inside));
             rest = after;
         } else {
             rest = rest.strip_prefix('.').unwrap_or(rest);
@@ -30,7 +30,7 @@ pub(crate) fn steps(spelled: &str) -> Vec<Step<'_>> {
             if end == 0 {
                 break;
             }
-            steps.push(Step::Name(&rest[..end]));
+            steps.push(SpelledStep::Name(&rest[..end]));
             rest = &rest[end..];
         }
     }
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn paths_are_read_as_the_server_spells_them() {
-        use Step::{InBrackets, Name};
+        use SpelledStep::{InBrackets, Name};
         let expected = [
             Name("metadata"),
             Name("annotations"),
@@ -52,7 +52,7 @@ mod tests {
             InBrackets("0"),
         ];
         assert_eq!(steps("metadata.annotations[example.com/a.b].x[0]"), expected);
-        assert_eq!(expected.map(Step::is_item), [false, false, false, false, true]);
+        assert_eq!(expected.map(SpelledStep::is_item), [false, false, false, false, true]);
         let of_the_merge = steps(r#".spec.containers[name="web"]"#);
         assert_eq!(of_the_merge, [Name("spec"), Name("containers"), InBrackets(r#"name="web""#)]);
         assert!(of_the_merge[2].is_item());

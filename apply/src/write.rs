@@ -8,18 +8,9 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::{
-    ApiError, Change, Comparison, Effects, Failure, FieldPath, LiveObject, PredictedObject, Prediction,
-    PredictionError, Request, Schemas, leftovers::First,
+    ApiError, Change, Comparison, DryRun, Effects, Failure, FieldPath, LiveObject, PredictedObject,
+    Prediction, PredictionError, Request, Schemas, leftovers::Preparatory,
 };
-
-/// Whether a request is only tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DryRun {
-    /// The server stores the result.
-    No,
-    /// The server does everything but store the result.
-    Yes,
-}
 
 /// A request that is ready to be sent, with its prediction.
 #[derive(Clone, Debug)]
@@ -51,7 +42,7 @@ impl PreparedWrite {
         }
     }
 
-    /// Why it is sent; `None` if it [needn't be](Self::is_noop). For a log, if writes never stop: see [`spelling`](crate::spelling).
+    /// The reason why it is sent; `None` if it [needn't be](Self::is_noop). For a log, if writes never stop: see [`spelling`](crate::spelling).
     pub fn reason(&self) -> Option<Reason> {
         let because = |what: String| Some(Reason { path: None, what });
         match &self.prediction {
@@ -151,7 +142,7 @@ pub enum Outcome {
 
 /// The way in which a request is prepared.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct How {
+pub(crate) struct Preparing {
     /// Without a preparatory write.
     pub(crate) exact: bool,
     /// Without a guard that the prediction needs.
@@ -167,7 +158,7 @@ impl Schemas {
     ///
     /// If defaults without an owner contradict it, the result is a [preparatory](PreparedWrite::is_preparatory) write.
     pub fn prepare(&self, request: Request, live: Option<&LiveObject>, now: Timestamp) -> PreparedWrite {
-        self.prepare_with(request, live, now, How::default())
+        self.prepare_with(request, live, now, Preparing::default())
     }
 
     /// Predicts and guards exactly the request, as [`prepare`](Self::prepare) does without a preparatory write.
@@ -177,7 +168,7 @@ impl Schemas {
         live: Option<&LiveObject>,
         now: Timestamp,
     ) -> PreparedWrite {
-        self.prepare_with(request, live, now, How { exact: true, ..How::default() })
+        self.prepare_with(request, live, now, Preparing { exact: true, ..Preparing::default() })
     }
 
     pub(crate) fn prepare_with(
@@ -185,16 +176,16 @@ impl Schemas {
         mut request: Request,
         live: Option<&LiveObject>,
         now: Timestamp,
-        how: How,
+        how: Preparing,
     ) -> PreparedWrite {
         let (prediction, first) = match self.predict_with_first(&request, live, now) {
             Ok((prediction, first)) => (Ok(prediction), first.filter(|_| !how.exact)),
             Err(error) => (Err(error), None),
         };
-        if let Some(First { request, clears }) = first {
+        if let Some(Preparatory { request, clears }) = first {
             return PreparedWrite {
                 clears,
-                ..self.prepare_with(request, live, now, How { exact: true, ..how })
+                ..self.prepare_with(request, live, now, Preparing { exact: true, ..how })
             };
         }
         // A version that the intent names is its author's guard, and stays.

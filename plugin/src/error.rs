@@ -1,4 +1,4 @@
-//! Why a command fails, and the exit code of the process.
+//! Errors of commands, and the exit code of the process.
 
 use std::{error::Error, io};
 
@@ -6,7 +6,7 @@ use baton_apply::{PredictionError, ownership::IntentError};
 
 use crate::{cluster::ClusterError, manifest::ManifestError, model::PathError, offline::OfflineError};
 
-/// Why a command ends without a result. It is one line on standard error.
+/// The error of a command that ends without a result: one line on standard error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// The cluster can't be used, or refuses something.
@@ -39,6 +39,13 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
+    /// The error of a result that can't be written in this format.
+    pub(crate) fn format<E: Into<Box<dyn Error + Send + Sync>>>(
+        format: &'static str,
+    ) -> impl FnOnce(E) -> Self {
+        move |error| Self::Format(format, error.into())
+    }
+
     /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -65,7 +72,7 @@ impl CommandError {
 /// The exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It is done, or there is nothing to report.
+    /// The command is done, or there is nothing to report.
     Done = 0,
     /// There are differences or conflicts, or the server refused the write.
     Differs = 1,

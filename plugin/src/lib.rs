@@ -59,7 +59,7 @@ pub async fn run<A: Into<OsString> + Clone>(
             return Exit::Input as u8;
         }
         Err(error) => {
-            // If nobody reads it, there is nobody to report that to.
+            // A failure can't be reported if the output isn't read.
             let _ = write!(terminal.out, "{}", error.render().ansi());
             return if error.use_stderr() { Exit::Input } else { Exit::Done } as u8;
         }
@@ -78,7 +78,7 @@ pub async fn run<A: Into<OsString> + Clone>(
     exit as u8
 }
 
-/// What is wrong with a command line, on one line.
+/// The error of a command line, on one line.
 fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

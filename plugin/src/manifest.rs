@@ -41,33 +41,33 @@ pub(crate) struct Manifest {
     pub(crate) namespace: Option<String>,
 }
 
-/// Why manifests can't be read.
+/// The error of manifests that can't be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManifestError {
     /// A file or folder can't be read.
     #[error("can't read {path}")]
     Read { path: String, source: io::Error },
-    /// It isn't YAML.
+    /// A file isn't YAML.
     #[error("can't read {path}")]
     Yaml { path: String, source: yaml::Error },
-    /// It lacks a member that every object has. `number` counts its objects from 1.
+    /// An object lacks a member that every object has. `number` counts the objects of the file from 1.
     #[error(
         "{path}: object {number} has no {member} that is a text: an object needs apiVersion, kind and metadata.name"
     )]
     Incomplete { path: String, number: usize, member: &'static str },
-    /// Its metadata isn't that of an object.
+    /// The metadata isn't that of an object.
     #[error("{path}: metadata that no object has")]
     Metadata { path: String, source: serde_json::Error },
-    /// There is no object in it.
+    /// The files have no object.
     #[error("no objects in {0}")]
     Empty(String),
-    /// It names another namespace than the command line.
+    /// An object is in another namespace than the command line names.
     #[error("{path}: the object is in the namespace {own}, but --namespace is {given}")]
     OtherNamespace { path: String, own: String, given: String },
 }
 
 impl ManifestArgs {
-    /// These files and folders.
+    /// The flags for these files and folders.
     pub(crate) fn of(files: Vec<PathBuf>) -> Self {
         Self { files, recursive: false }
     }
@@ -94,7 +94,7 @@ impl ManifestArgs {
         Ok(manifests)
     }
 
-    /// The same flags for a command line that is printed.
+    /// The flags for a command line that is printed.
     pub(crate) fn flags(&self) -> String {
         let files = self.files.iter().map(|file| format!("-f {}", quoted(&file.display().to_string())));
         let recursive = self.recursive.then(|| "-R".to_owned());

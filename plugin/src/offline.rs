@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::manifest::{self, Manifest, ManifestError};
 
-/// Why nothing can be predicted without a cluster.
+/// The error of a prediction without a cluster.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OfflineError {
     /// A file can't be read.
@@ -21,7 +21,7 @@ pub(crate) enum OfflineError {
     /// The schemas in this program can't be read: a bug.
     #[error("can't read the schemas in this program")]
     Schemas(#[source] serde_json::Error),
-    /// They can't be compiled: a bug.
+    /// The schemas in this program can't be compiled: a bug.
     #[error("can't compile the schemas in this program")]
     Compiled(#[source] SchemaError),
 }
@@ -61,7 +61,7 @@ impl Offline {
         Ok(Self { objects, custom, types })
     }
 
-    /// The object of a manifest. Without a cluster, the manifest and the saved objects tell whether it is in a namespace.
+    /// The object of a manifest. Without a cluster, the manifest and the saved objects show whether it is in a namespace.
     pub(crate) fn target(&self, manifest: &Manifest, namespace: Option<&str>) -> Target {
         let resource = resource(&manifest.api_version, &manifest.kind);
         let named = manifest.namespace.as_deref().or(namespace);

@@ -22,7 +22,7 @@ pub(crate) const BOLD: Style = Style::new().bold();
 /// Without a mark.
 pub(crate) const PLAIN: Style = Style::new();
 
-/// The streams of a command. Styles are written as ANSI codes: give it streams that remove them where nobody sees colours.
+/// The streams of a command. Styles are written as ANSI codes: give it streams that remove them where the output isn't a terminal.
 pub struct Terminal {
     /// Standard output.
     pub out: Box<dyn Write>,
@@ -30,12 +30,12 @@ pub struct Terminal {
     pub err: Box<dyn Write>,
     /// Standard input.
     pub input: Box<dyn BufRead>,
-    /// Whether a person can answer a question.
+    /// Whether a user can confirm a question.
     pub is_interactive: bool,
 }
 
 impl Terminal {
-    /// Asks a person to confirm. `None` if nobody can answer.
+    /// Asks the user to confirm. `None` if the input isn't a terminal.
     pub(crate) fn confirms(&mut self, question: &str) -> io::Result<Option<bool>> {
         if !self.is_interactive {
             return Ok(None);
@@ -52,7 +52,7 @@ impl Terminal {
         writeln!(self.err, "{YELLOW}warning:{YELLOW:#} {warning}")
     }
 
-    /// Writes an error to standard error. If nobody reads that, there is nobody to report it to.
+    /// Writes an error to standard error. A failure of that can't be reported.
     pub(crate) fn fail(&mut self, error: impl Display) {
         let _ = writeln!(self.err, "{RED}error:{RED:#} {error}");
     }

@@ -36,11 +36,11 @@ fn hasher() -> FoldHasher<'static> {
 /// Digests of another process are others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Digest {
-    /// That of all but the status.
+    /// The digest of all but the status.
     pub but_status: u64,
-    /// That of the spec, which is part of the first.
+    /// The digest of the spec, which is part of the first.
     pub spec: u64,
-    /// That of the status.
+    /// The digest of the status.
     pub status: u64,
 }
 
@@ -50,7 +50,7 @@ impl Digest {
         Self::of_text(live.as_text())
     }
 
-    /// The same without the status, for objects whose status isn't read.
+    /// The digest without the status, for objects whose status isn't read.
     #[must_use]
     pub fn without_status(self) -> Self {
         Self { status: 0, ..self }
@@ -123,7 +123,7 @@ const STATUS: &str = "status";
 const SUBRESOURCE: &str = "subresource";
 
 impl Part {
-    /// Which part a member is; none if it doesn't count.
+    /// The part that a member is; none if it doesn't count.
     fn member(self, name: &str) -> Option<Self> {
         match (self, name) {
             (Self::Object, "metadata") => Some(Self::Metadata),

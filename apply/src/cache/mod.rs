@@ -53,7 +53,7 @@
 //!
 //! let response = at("7", 4);
 //! deployments.store(&response);
-//! // What another manager wrote before is no news, nor is the own write.
+//! // Neither an older write of another manager nor the own write is a change.
 //! assert!(feed.deliver(&Ok(Event::Apply(at("6", 3)))).is_empty());
 //! assert!(feed.deliver(&Ok(Event::Apply(response))).is_empty());
 //! let live = deployments.get("shop", "web").unwrap().live();
@@ -61,7 +61,7 @@
 //! ```
 //!
 //! Versions are compared as numbers, which Kubernetes allows for objects of one kind. An object whose `resourceVersion` is no number
-//! replaces whatever is cached.
+//! replaces the cached one.
 
 mod digest;
 mod packed;
@@ -99,7 +99,7 @@ pub struct NamespacedName {
 }
 
 impl NamespacedName {
-    /// Those of an object.
+    /// The namespace and the name of this object.
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
     }
@@ -112,7 +112,7 @@ impl From<NamespacedName> for (String, String) {
     }
 }
 
-/// As `namespace/name`, or only the name.
+/// Prints `namespace/name`, or only the name.
 impl fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { namespace, name } = self;
@@ -127,7 +127,7 @@ fn version_of(metadata: &ObjectMeta) -> u64 {
 
 /// A cache of the objects of one kind. Clones share it.
 ///
-/// `V` is what it keeps of an object: all of it, as a [`CachedObject`], unless [`Cache::keeping`] says otherwise.
+/// `V` is the kept value of an object: the whole object, as a [`CachedObject`], unless the cache is made by [`Cache::keeping`].
 pub struct Cache<V = CachedObject>(Arc<Shared<V>>);
 
 type Keep<V> = dyn Fn(&LiveObject) -> Option<V> + Send + Sync;
@@ -153,11 +153,11 @@ struct Entry<V> {
 /// An object that has changed in a cache.
 #[derive(Clone, Debug)]
 pub struct Changed<V = CachedObject> {
-    /// Which object.
+    /// The object.
     pub name: NamespacedName,
-    /// What was kept of it before; `None` if nothing was.
+    /// The kept value before; `None` if there was none.
     pub before: Option<Arc<V>>,
-    /// What is kept of it now; `None` if it is gone, or isn't kept any more.
+    /// The kept value now; `None` if the object is gone, or isn't kept any more.
     pub after: Option<Arc<V>>,
 }
 
@@ -170,7 +170,7 @@ impl Cache {
 }
 
 impl<V> Cache<V> {
-    /// An empty cache that keeps of each object what this function returns. An object for which it returns `None` takes no memory and is
+    /// An empty cache that keeps the result of this function for each object. An object for which it returns `None` takes no memory and is
     /// treated as if it didn't exist. Two versions that are equal aren't reported as a change.
     ///
     /// The function may read other caches, but not this one.
@@ -195,12 +195,12 @@ impl<V> Cache<V> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is kept of an object; the namespace of an object of the cluster is empty.
+    /// The kept value of an object; the namespace of an object of the cluster is empty.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<V>> {
         Some(self.state().entry(namespace, name)?.value.clone())
     }
 
-    /// The same, if it is a later version than this one.
+    /// The kept value of an object, if it is of a later version than this one.
     pub fn newer_than(&self, older: &LiveObject) -> Option<Arc<V>> {
         let state = self.state();
         let entry = state.entry(older.meta().namespace.as_deref().unwrap_or_default(), &older.name_any())?;
@@ -221,7 +221,7 @@ impl<V> Cache<V> {
         self.state().names(None).collect()
     }
 
-    /// What is kept of each object.
+    /// The kept value of each object.
     pub fn values(&self) -> Vec<Arc<V>> {
         let state = self.state();
         state.objects.values().flat_map(HashMap::values).map(|entry| entry.value.clone()).collect()
@@ -237,7 +237,7 @@ impl<V> Cache<V> {
         self.state().objects.is_empty()
     }
 
-    /// Drops what is kept of an object, until a watch or a response shows it again.
+    /// Drops the kept value of an object, until a watch or a response has the object again.
     pub fn forget(&self, namespace: &str, name: &str) {
         self.state().remove(namespace, name);
     }
@@ -273,8 +273,8 @@ impl<V: PartialEq> Cache<V> {
         Feed { cache: self.clone(), number, namespace, unlisted: HashSet::new(), is_filled: false }
     }
 
-    /// Caches an object that the API server has returned for a read or a write, which its watch would deliver later. Returns what is
-    /// kept of this version, even if a later one is cached.
+    /// Caches an object that the API server has returned for a read or a write, which its watch would deliver later. Returns the kept
+    /// value of this version, even if a later one is cached.
     ///
     /// It isn't cached if its watch has delivered something newer: then the object may have been deleted since. That is unknown from
     /// the beginning of a list until the first event after it, so a response at that time isn't cached either: the cache then is
@@ -400,7 +400,7 @@ impl<V: PartialEq> State<V> {
 #[derive(Debug)]
 pub struct Feed<V = CachedObject> {
     cache: Cache<V>,
-    /// Which watch of the cache it is.
+    /// The number of the watch in the cache.
     number: usize,
     namespace: Option<String>,
     /// While the watch lists: the cached objects that weren't listed yet. At its end they are deleted.

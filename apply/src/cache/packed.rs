@@ -36,12 +36,12 @@ pub struct CachedObject {
 }
 
 impl Packer {
-    /// For objects of this kind.
+    /// A packer of objects of this kind.
     pub fn new(resource: ApiResource) -> Self {
         Self(Arc::new(Kind { resource, common: OnceLock::new() }))
     }
 
-    /// Packs an object. The digest says which of its changes count: [`Digest::of`] the object, or parts of it.
+    /// Packs an object with its digest: that of the whole object ([`Digest::of`]), or of the parts whose changes count.
     pub fn pack(&self, live: &LiveObject, digest: Digest) -> CachedObject {
         let (length, block) = self.compress(live.as_text());
         CachedObject { digest, length, block, packer: self.clone() }

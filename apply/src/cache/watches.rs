@@ -24,16 +24,16 @@ struct Watch {
     /// The newest version that it has delivered. Unknown from the beginning of a list, which has no version here, until the first
     /// event after it.
     newest: Option<u64>,
-    failure: Option<Failure>,
+    failure: Option<Outage>,
 }
 
 #[derive(Debug)]
-struct Failure {
+struct Outage {
     since: Instant,
     last: Instant,
 }
 
-impl Failure {
+impl Outage {
     fn is_over(&self, now: Instant) -> bool {
         now.duration_since(self.last) >= OVER_AFTER
     }
@@ -52,7 +52,7 @@ impl Watches {
         match event {
             Err(_) => {
                 let before = watch.failure.take().filter(|before| !before.is_over(now));
-                watch.failure = Some(Failure { since: before.map_or(now, |before| before.since), last: now });
+                watch.failure = Some(Outage { since: before.map_or(now, |before| before.since), last: now });
             }
             // A list that begins may still fail.
             Ok(Event::Init) => watch.newest = None,
@@ -64,7 +64,7 @@ impl Watches {
         }
     }
 
-    /// Those of this namespace.
+    /// The watches of this namespace.
     fn of(&self, namespace: &str) -> impl Iterator<Item = &Watch> {
         self.0.iter().filter(move |watch| watch.namespace.as_deref().is_none_or(|one| one == namespace))
     }

@@ -29,8 +29,8 @@
 //! is claimed. A field of another manager is left to its owner. A field that an admission webhook has set isn't
 //! touched either: its value isn't the default.
 //!
-//! Which fields these are depends on the API server's code and isn't in its schemas, so it is kept here, by type: a rule for
-//! the pod template of a Deployment holds for any kind that has a pod template. Defaults of custom resources are constants of
+//! The rules for these fields are in the API server's code and not in its schemas, so they are kept here, by type: a rule for
+//! the pod template of a Deployment applies to any kind that has a pod template. Defaults of custom resources are constants of
 //! their schema and never contradict anything else.
 //!
 //! Not handled are fields that can't change (a Pod's spec, a Job's `completions`, a claim's `dataSource`), fields that the server
@@ -55,7 +55,7 @@ use serde_json::{Map, Value as Json};
 use self::rules::{EMPTY_STRUCTS, RULES, Rule, ServerDefault};
 use crate::{
     Change, FieldPath, LiveObject, Request,
-    find::{Finder, at_mut},
+    find::Finder,
     object::entries,
     ownership::{applied_fields, reown},
 };
@@ -63,9 +63,9 @@ use crate::{
 /// The most writes before an apply: one claims fields, one empties structs, and one releases fields.
 pub(crate) const MOST_BEFORE: usize = 3;
 
-/// A request that has to come before an apply, and the fields that it clears.
+/// A preparatory write: a request that has to come before an apply, and the fields that it clears.
 #[derive(Clone, Debug)]
-pub(crate) struct First {
+pub(crate) struct Preparatory {
     pub(crate) request: Request,
     pub(crate) clears: Vec<FieldPath>,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Changing<'a> {
 
 impl<'a> Changing<'a> {
     /// The write that has to come first; `None` if the apply is enough.
-    pub(crate) fn first(&self, arena: &'a Arena, request: &Request) -> Option<First> {
+    pub(crate) fn first(&self, arena: &'a Arena, request: &Request) -> Option<Preparatory> {
         let kind = &request.target.resource;
         let Change::Apply { manager, .. } = &request.change else { return None };
         if request.target.subresource.is_some() || is_core(kind, "Pod") || self.resource.is_custom() {
@@ -95,24 +95,24 @@ impl<'a> Changing<'a> {
             Typed::for_release(self.release, arena, schema, type_id, object, Duplicates::Allowed).ok()
         };
         let (before, after) = (typed(self.before)?, typed(self.after.object)?);
-        let search =
-            Search { resource: self.resource, arena, before, after, owners: &self.after.managed_fields };
-        let mut leftovers = search.leftovers();
+        let states =
+            States { resource: self.resource, arena, before, after, owners: &self.after.managed_fields };
+        let mut leftovers = states.leftovers();
         if is_core(kind, "Secret") {
-            leftovers.extend(search.copies_of_string_data(manager));
+            leftovers.extend(states.copies_of_string_data(manager));
         }
         let owned = applied_fields(arena, self.live, manager);
         let reown = |fields: FieldSet<'a>| {
             reown(&request.target, self.live, manager.clone(), &[&kind.api_version], fields)
         };
         let first = |request, paths: Vec<Path<'_>>| {
-            Some(First { request, clears: paths.into_iter().map(FieldPath::from).collect() })
+            Some(Preparatory { request, clears: paths.into_iter().map(FieldPath::from).collect() })
         };
         if !leftovers.is_empty() {
-            let claimed = search.live_fields_at(&leftovers)?;
+            let claimed = states.live_fields_at(&leftovers)?;
             return first(reown(owned.union(arena, claimed))?, leftovers);
         }
-        let emptied = search.emptied(&typed(self.intent)?.structs());
+        let emptied = states.emptied(&typed(self.intent)?.structs());
         let paths: Vec<Path<'_>> = emptied.iter().map(|emptied| emptied.path).collect();
         if emptied.is_empty() {
             return None;
@@ -125,7 +125,7 @@ impl<'a> Changing<'a> {
         let (mut request, intent) = (request.clone(), Finder::new(self.intent));
         if let Change::Apply { body, .. } = &mut request.change {
             for Emptied { path, reset, .. } in emptied {
-                *at_mut(&intent.steps(path)?, body)? = reset;
+                *body.pointer_mut(&intent.pointer(path)?)? = reset;
             }
         }
         first(request, paths)
@@ -159,18 +159,18 @@ fn reset(live: &Json, filled_in: Json) -> Json {
     }
 }
 
-struct Search<'a> {
+struct States<'a> {
     resource: Resource<'a>,
     arena: &'a Arena,
     /// The live object.
     before: Typed<'a>,
-    /// As it is predicted to become.
+    /// The predicted object.
     after: Typed<'a>,
-    /// The owners of its fields then.
+    /// The owners of the predicted object's fields.
     owners: &'a [Entry<'a>],
 }
 
-impl<'a> Search<'a> {
+impl<'a> States<'a> {
     /// The paths of leftover defaults in the predicted object.
     fn leftovers(&self) -> Vec<Path<'a>> {
         let rules: Vec<(TypeId, &Rule)> = RULES

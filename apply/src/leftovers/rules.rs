@@ -19,7 +19,7 @@ pub(super) struct Rule {
 pub(super) enum ServerDefault {
     /// Nothing.
     Absent,
-    /// This.
+    /// This value.
     Value(Value),
     /// Any value: the server updates it.
     Anything,
@@ -27,104 +27,70 @@ pub(super) enum ServerDefault {
 
 use ServerDefault::{Absent, Anything};
 
+const fn rule(of: &'static str, field: &'static str, default: fn(&Value) -> ServerDefault) -> Rule {
+    Rule { of, field, default }
+}
+
+const CRD_NAMES: &str =
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames";
+
 /// In the order of their files in the API server's sources.
 pub(super) const RULES: &[Rule] = &[
     // pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment.
-    Rule {
-        of: "io.k8s.api.apps.v1.DeploymentStrategy",
-        field: "rollingUpdate",
-        default: |strategy| match text(strategy, "type") {
-            "" | "RollingUpdate" => ServerDefault::Value(deployment_rollout()),
-            _ => Absent,
-        },
-    },
+    rule("io.k8s.api.apps.v1.DeploymentStrategy", "rollingUpdate", |strategy| match text(strategy, "type") {
+        "" | "RollingUpdate" => ServerDefault::Value(deployment_rollout()),
+        _ => Absent,
+    }),
     // SetDefaults_DaemonSet.
-    Rule {
-        of: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
-        field: "rollingUpdate",
-        default: |strategy| match text(strategy, "type") {
+    rule("io.k8s.api.apps.v1.DaemonSetUpdateStrategy", "rollingUpdate", |strategy| {
+        match text(strategy, "type") {
             "" | "RollingUpdate" => ServerDefault::Value(daemon_set_rollout()),
             _ => Absent,
-        },
-    },
+        }
+    }),
     // SetDefaults_StatefulSet. With the type set, it fills in nothing, but leaves existing values.
-    Rule {
-        of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
-        field: "rollingUpdate",
-        default: |strategy| match text(strategy, "type") {
+    rule("io.k8s.api.apps.v1.StatefulSetUpdateStrategy", "rollingUpdate", |strategy| {
+        match text(strategy, "type") {
             "" => ServerDefault::Value(stateful_set_rollout(&Value::Null)),
             "RollingUpdate" => Anything,
             _ => Absent,
-        },
-    },
+        }
+    }),
     // pkg/apis/core/v1/defaults.go: SetDefaults_ReplicationController.
-    Rule {
-        of: "io.k8s.api.core.v1.ReplicationControllerSpec",
-        field: "selector",
-        default: |controller| match controller.pointer("/template/metadata/labels") {
-            Some(labels) => ServerDefault::Value(labels.clone()),
-            None => Absent,
-        },
-    },
+    rule("io.k8s.api.core.v1.ReplicationControllerSpec", "selector", |controller| {
+        controller.pointer("/template/metadata/labels").cloned().map_or(Absent, ServerDefault::Value)
+    }),
     // SetDefaults_Volume.
-    Rule {
-        of: "io.k8s.api.core.v1.Volume",
-        field: "emptyDir",
-        default: |volume| {
-            let has_source = members(volume).any(|name| !matches!(name, "name" | "emptyDir"));
-            if has_source { Absent } else { ServerDefault::Value(json!({})) }
-        },
-    },
+    rule("io.k8s.api.core.v1.Volume", "emptyDir", |volume| {
+        let has_source = members(volume).any(|name| !matches!(name, "name" | "emptyDir"));
+        if has_source { Absent } else { ServerDefault::Value(json!({})) }
+    }),
     // SetDefaults_VolumeSource.
-    Rule {
-        of: "io.k8s.api.core.v1.ImageVolumeSource",
-        field: "pullPolicy",
-        default: |image| pull_policy(text(image, "reference")),
-    },
+    rule("io.k8s.api.core.v1.ImageVolumeSource", "pullPolicy", |image| pull_policy(text(image, "reference"))),
     // SetDefaults_Container.
-    Rule {
-        of: "io.k8s.api.core.v1.Container",
-        field: "imagePullPolicy",
-        default: |container| pull_policy(text(container, "image")),
-    },
+    rule("io.k8s.api.core.v1.Container", "imagePullPolicy", |container| {
+        pull_policy(text(container, "image"))
+    }),
     // pkg/apis/core/v1/conversion.go: two names of one field, Convert_v1_PodSpec_To_core_PodSpec and back. The newer one wins,
     // and the older one is a copy of it.
-    Rule {
-        of: "io.k8s.api.core.v1.PodSpec",
-        field: "serviceAccount",
-        default: |pod| if text(pod, "serviceAccountName").is_empty() { Absent } else { Anything },
-    },
-    Rule {
-        of: "io.k8s.api.core.v1.PodSpec",
-        field: "serviceAccountName",
-        default: |pod| match text(pod, "serviceAccount") {
-            "" => Absent,
-            account => ServerDefault::Value(account.into()),
-        },
-    },
+    rule("io.k8s.api.core.v1.PodSpec", "serviceAccount", |pod| {
+        if text(pod, "serviceAccountName").is_empty() { Absent } else { Anything }
+    }),
+    rule("io.k8s.api.core.v1.PodSpec", "serviceAccountName", |pod| match text(pod, "serviceAccount") {
+        "" => Absent,
+        account => ServerDefault::Value(account.into()),
+    }),
     // pkg/apis/networking/v1/defaults.go: SetDefaults_NetworkPolicy.
-    Rule {
-        of: "io.k8s.api.networking.v1.NetworkPolicySpec",
-        field: "policyTypes",
-        default: |policy| {
-            let has_egress = policy["egress"].as_array().is_some_and(|egress| !egress.is_empty());
-            ServerDefault::Value(if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) })
-        },
-    },
+    rule("io.k8s.api.networking.v1.NetworkPolicySpec", "policyTypes", |policy| {
+        let has_egress = policy["egress"].as_array().is_some_and(|egress| !egress.is_empty());
+        ServerDefault::Value(if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) })
+    }),
     // pkg/apis/apiextensions/v1/defaults.go of apiextensions-apiserver: SetDefaults_CustomResourceDefinitionSpec.
-    Rule {
-        of: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
-        field: "singular",
-        default: |names| ServerDefault::Value(text(names, "kind").to_lowercase().into()),
-    },
-    Rule {
-        of: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
-        field: "listKind",
-        default: |names| ServerDefault::Value(format!("{}List", text(names, "kind")).into()),
-    },
+    rule(CRD_NAMES, "singular", |names| ServerDefault::Value(text(names, "kind").to_lowercase().into())),
+    rule(CRD_NAMES, "listKind", |names| ServerDefault::Value(format!("{}List", text(names, "kind")).into())),
 ];
 
-/// The defaults of a struct that is empty.
+/// A struct that may be empty, and its defaults then.
 pub(super) struct EmptyStruct {
     /// The name of the schema of the struct around it.
     pub(super) of: &'static str,
@@ -134,90 +100,52 @@ pub(super) struct EmptyStruct {
     pub(super) filled_in: fn(&Value) -> Value,
 }
 
-/// The structs that may be empty, in the order of their files in the API server's sources.
+const fn empty(of: &'static str, field: &'static str, filled_in: fn(&Value) -> Value) -> EmptyStruct {
+    EmptyStruct { of, field, filled_in }
+}
+
+/// In the order of their files in the API server's sources.
 pub(super) const EMPTY_STRUCTS: &[EmptyStruct] = &[
     // pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment.
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.DeploymentSpec",
-        field: "strategy",
-        filled_in: |_| rolling(&deployment_rollout()),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.DeploymentStrategy",
-        field: "rollingUpdate",
-        filled_in: |_| deployment_rollout(),
-    },
+    empty("io.k8s.api.apps.v1.DeploymentSpec", "strategy", |_| rolling(&deployment_rollout())),
+    empty("io.k8s.api.apps.v1.DeploymentStrategy", "rollingUpdate", |_| deployment_rollout()),
     // SetDefaults_DaemonSet.
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.DaemonSetSpec",
-        field: "updateStrategy",
-        filled_in: |_| rolling(&daemon_set_rollout()),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
-        field: "rollingUpdate",
-        filled_in: |_| daemon_set_rollout(),
-    },
+    empty("io.k8s.api.apps.v1.DaemonSetSpec", "updateStrategy", |_| rolling(&daemon_set_rollout())),
+    empty("io.k8s.api.apps.v1.DaemonSetUpdateStrategy", "rollingUpdate", |_| daemon_set_rollout()),
     // SetDefaults_StatefulSet.
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.StatefulSetSpec",
-        field: "updateStrategy",
-        filled_in: |before| rolling(&stateful_set_rollout(&before["rollingUpdate"])),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
-        field: "rollingUpdate",
-        filled_in: stateful_set_rollout,
-    },
-    EmptyStruct {
-        of: "io.k8s.api.apps.v1.StatefulSetSpec",
-        field: "persistentVolumeClaimRetentionPolicy",
-        filled_in: |_| json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
-    },
+    empty("io.k8s.api.apps.v1.StatefulSetSpec", "updateStrategy", |before| {
+        rolling(&stateful_set_rollout(&before["rollingUpdate"]))
+    }),
+    empty("io.k8s.api.apps.v1.StatefulSetUpdateStrategy", "rollingUpdate", stateful_set_rollout),
+    empty(
+        "io.k8s.api.apps.v1.StatefulSetSpec",
+        "persistentVolumeClaimRetentionPolicy",
+        |_| json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+    ),
     // pkg/apis/autoscaling/v2/defaults.go: SetDefaults_HorizontalPodAutoscalerBehavior.
-    EmptyStruct {
-        of: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec",
-        field: "behavior",
-        filled_in: |_| json!({"scaleUp": scale_up(), "scaleDown": scale_down()}),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
-        field: "scaleUp",
-        filled_in: |_| scale_up(),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
-        field: "scaleDown",
-        filled_in: |_| scale_down(),
-    },
+    empty(
+        "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec",
+        "behavior",
+        |_| json!({"scaleUp": scale_up(), "scaleDown": scale_down()}),
+    ),
+    empty("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleUp", |_| scale_up()),
+    empty("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleDown", |_| scale_down()),
     // pkg/apis/core/v1/defaults.go: SetDefaults_Service.
-    EmptyStruct {
-        of: "io.k8s.api.core.v1.ServiceSpec",
-        field: "sessionAffinityConfig",
-        filled_in: |_| json!({"clientIP": {"timeoutSeconds": 10_800}}),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.core.v1.SessionAffinityConfig",
-        field: "clientIP",
-        filled_in: |_| json!({"timeoutSeconds": 10_800}),
-    },
+    empty(
+        "io.k8s.api.core.v1.ServiceSpec",
+        "sessionAffinityConfig",
+        |_| json!({"clientIP": {"timeoutSeconds": 10_800}}),
+    ),
+    empty("io.k8s.api.core.v1.SessionAffinityConfig", "clientIP", |_| json!({"timeoutSeconds": 10_800})),
     // SetDefaults_DownwardAPIVolumeSource, SetDefaults_ProjectedVolumeSource.
-    EmptyStruct {
-        of: "io.k8s.api.core.v1.Volume",
-        field: "downwardAPI",
-        filled_in: |_| json!({"defaultMode": 0o644}),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.core.v1.Volume",
-        field: "projected",
-        filled_in: |_| json!({"defaultMode": 0o644}),
-    },
+    empty("io.k8s.api.core.v1.Volume", "downwardAPI", |_| json!({"defaultMode": 0o644})),
+    empty("io.k8s.api.core.v1.Volume", "projected", |_| json!({"defaultMode": 0o644})),
     // pkg/apis/flowcontrol/v1/defaults.go: SetDefaults_QueuingConfiguration.
-    EmptyStruct {
-        of: "io.k8s.api.flowcontrol.v1.LimitResponse",
-        field: "queuing",
-        filled_in: |_| json!({"queues": 64, "handSize": 8, "queueLengthLimit": 50}),
-    },
+    empty(
+        "io.k8s.api.flowcontrol.v1.LimitResponse",
+        "queuing",
+        |_| json!({"queues": 64, "handSize": 8, "queueLengthLimit": 50}),
+    ),
 ];
 
 fn rolling(rollout: &Value) -> Value {

@@ -33,7 +33,7 @@ struct Components<'a> {
     schemas: BTreeMap<String, &'a RawValue>,
 }
 
-/// Which kind an operation is about, or of which kinds a model is.
+/// The kind that an operation is about, or the kinds of a model.
 #[derive(Deserialize, Serialize)]
 struct About {
     #[serde(rename = "x-kubernetes-group-version-kind", default)]

@@ -6,13 +6,12 @@ use baton_merge::{
     value::{Value, ValueError},
 };
 
-use super::current_entries;
 use crate::{LiveObject, find::Finder};
 
 /// Visits the fields that managers own in this version of the API although the object doesn't have them: each with the manager, and the
 /// uppermost part of its path that is absent.
 ///
-/// A write that removes a field ends its ownership. Three things leave owners behind: a CRD that lacks a field, since the API server
+/// A write that removes a field ends its ownership. Owners of absent fields come from: a CRD that lacks a field, since the API server
 /// returns the object without the field and stores it so with the next write; mutating admission that removes a field; and the creation of
 /// an object with `managedFields`. A field with a default in the schema isn't absent: once the CRD has it again, the object
 /// has its default.
@@ -40,7 +39,7 @@ pub fn absent_fields(
     mut found: impl FnMut(&str, Path<'_>),
 ) -> Result<(), ValueError> {
     let arena = Arena::new();
-    let (value, entries) = (live.value(&arena)?, current_entries(live));
+    let (value, entries) = (live.value(&arena)?, live.current_entries());
     let finder = Finder::new(value);
     for entry in entries.iter().filter(|entry| entry.api_version() == api_version) {
         let owned = entry.fields(&arena).unwrap_or_default();

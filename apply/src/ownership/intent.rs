@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::{LiveObject, NoSchema, Schemas, Secrecy, Target, quoted::without_mistyped_secrets};
 
-/// Why no intent can be made from a live object.
+/// The error of an intent that can't be made from a live object.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum IntentError {
     /// There is no schema.
@@ -121,7 +121,7 @@ impl Schemas {
     }
 }
 
-/// Which keys name the items of lists in an intent.
+/// The keys that name the items of lists in an intent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     /// The keys among the fields, if any is: a manager may leave out a key that has its default.
@@ -222,7 +222,7 @@ fn below(value: Value<'_>, found: Branch<'_>, all: FieldSet<'_>, which: Keys) ->
     })
 }
 
-/// The names of the keys that name items, by which of them an item may be looked up.
+/// The names of the keys that name items, by which an item is searched.
 fn key_names<'a>(branches: &[Branch<'a>]) -> BTreeSet<Vec<&'a str>> {
     let names = |branch: &Branch<'a>| match branch.element {
         PathElement::Key(keys) => Some(keys.iter().map(|(name, _)| *name).collect()),

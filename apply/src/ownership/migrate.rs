@@ -1,4 +1,4 @@
-//! Gives the fields of retired managers to another manager, in `managedFields`.
+//! Migrations: the fields of retired managers pass to another manager, in `managedFields`.
 //!
 //! Follows client-go's `csaupgrade`, which kubectl uses for the change from client-side to server-side apply.
 
@@ -10,10 +10,8 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::may_name;
-use crate::{LiveObject, ManagedFieldsEntry, Request, Revision, Target};
+use crate::{LiveObject, ManagedFieldsEntry, Request, Revision, Target, secrecy::LAST_APPLIED};
 
-/// The annotation in which client-side `kubectl apply` keeps what it applied last.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The field manager of client-side `kubectl apply`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const LAST_APPLIED_PATH: Path<'static> =

@@ -17,8 +17,6 @@ mod migrate;
 mod release;
 mod reown;
 
-use std::collections::{HashMap, HashSet};
-
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
@@ -30,10 +28,11 @@ pub use absent::{absent_fields, fields_without_value};
 pub(crate) use intent::name_of_item;
 pub use intent::{IntentError, applied_fields};
 use intent::{Keys, intent_of};
-pub use migrate::{CLIENT_SIDE_APPLY, LAST_APPLIED, Migration, is_client_side_apply};
+pub use migrate::{CLIENT_SIDE_APPLY, Migration, is_client_side_apply};
 pub use release::FieldRelease;
 pub use reown::reown;
 
+pub use crate::secrecy::LAST_APPLIED;
 use crate::{Guard, LiveObject, ManagedFieldsEntry, Request, Target};
 
 /// An entry of an object's `managedFields` that owns a field.
@@ -90,15 +89,7 @@ fn owners_by(live: &LiveObject, path: Path<'_>, owns: impl Fn(FieldSet<'_>) -> b
             position: entry.position,
         })
     };
-    current_entries(live).into_iter().filter_map(owner).collect()
-}
-
-/// The entries of `managedFields` without those that another of the same identity follows.
-fn current_entries(live: &LiveObject) -> Vec<ManagedFieldsEntry<'_>> {
-    let entries = live.managed_fields();
-    let last: HashMap<_, _> = entries.iter().map(|entry| (entry.identity(), entry.position)).collect();
-    let current: HashSet<usize> = last.into_values().collect();
-    entries.into_iter().filter(|entry| current.contains(&entry.position)).collect()
+    live.current_entries().into_iter().filter_map(owner).collect()
 }
 
 /// Whether the text of a field set contains the last field of a path. Most don't, and then needn't be read.

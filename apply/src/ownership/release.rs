@@ -1,4 +1,4 @@
-//! Takes a field out of entries of `managedFields`, without writing the field.
+//! Releases of fields: a field is taken out of entries of `managedFields`, without being written.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub struct FieldRelease {
     pub path: FieldPath,
     /// The managers that lose it.
     pub managers: Vec<String>,
-    /// Which entries, and what they still own.
+    /// The indexes of the entries, with the fields that each still owns.
     entries: Vec<(usize, Option<Value>)>,
     revision: Revision,
 }

@@ -1,4 +1,4 @@
-//! Changes which fields a manager has applied, without writing them.
+//! Changes of the fields that a manager has applied, without writing them.
 
 use baton_merge::fieldpath::FieldSet;
 use serde_json::json;

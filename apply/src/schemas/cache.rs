@@ -12,7 +12,7 @@ use super::Schemas;
 use crate::{
     ApiError,
     openapi::{self, Index, OpenApiError, document_path},
-    spelling::Types,
+    types::Types,
     with_timeout,
 };
 

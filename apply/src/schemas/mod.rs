@@ -12,7 +12,7 @@ use baton_merge::{
 use kube::core::ApiResource;
 
 pub use self::cache::{SchemaCache, SchemaProblem, SchemaStatus};
-use crate::{openapi::document_path, spelling::Types};
+use crate::{openapi::document_path, types::Types};
 
 /// The schemas of some kinds in a cluster, at one moment.
 #[derive(Clone, Debug, Default)]

@@ -5,24 +5,20 @@
 //! [`Applier::apply`](crate::Applier::apply) does by itself; the rest of this module recognizes values that the server has spelled in
 //! its own way.
 
-mod required;
-mod stored;
 #[cfg(test)]
 mod tests;
-mod types;
 mod zeros;
 
-use baton_merge::{
-    quantity::{self, Precision},
-    value as merge,
-};
+use baton_merge::quantity::{self, Precision};
 use kube::core::ApiResource;
 use serde_json::{Map, Value};
 
-use self::types::Type;
-pub use self::types::Types;
 pub(crate) use self::zeros::unstored;
-use crate::Schemas;
+pub use crate::types::Types;
+use crate::{
+    Schemas,
+    types::{Type, is_zero},
+};
 
 /// Spells a value of a type as the server stores it, without parts that have no meaning; `None` if nothing is left.
 ///
@@ -52,6 +48,12 @@ impl Schemas {
     }
 }
 
+/// A whole object of a built-in type, or a part of one, as the server stores it.
+pub(crate) fn stored(value: Value, types: &Types, type_name: &str) -> Value {
+    let speller = Speller { types, of_object: true };
+    speller.value(value, types.named(type_name), Place::of(type_name)).unwrap_or_else(|| Map::new().into())
+}
+
 #[derive(Clone, Copy)]
 struct Speller<'t> {
     types: &'t Types,
@@ -59,7 +61,7 @@ struct Speller<'t> {
     of_object: bool,
 }
 
-/// Where a value is.
+/// The place of a value in an object.
 #[derive(Clone, Copy)]
 struct Place<'t> {
     /// The name of its type; empty if it has none.
@@ -85,8 +87,14 @@ impl<'t> Speller<'t> {
             (Type::Named(name), value) => self.value(value, self.types.named(name), Place { name, ..place }),
             (_, Value::Null) => None,
             (Type::Quantity, value) => Some(canonical(value, place.precision)),
-            (Type::List { items, is_atomic, keys }, Value::Array(values)) => {
-                let place = Place { name: "", keys, in_atomic: place.in_atomic || *is_atomic, ..place };
+            (of, Value::Array(values)) => {
+                let (items, place) = match of {
+                    Type::List { items, is_atomic, keys } => {
+                        let in_atomic = place.in_atomic || *is_atomic;
+                        (&**items, Place { name: "", keys, in_atomic, ..place })
+                    }
+                    _ => (&Type::Unknown, place),
+                };
                 let values: Vec<Value> =
                     values.into_iter().filter_map(|value| self.value(value, items, place)).collect();
                 (!values.is_empty()).then_some(Value::Array(values))
@@ -124,11 +132,6 @@ impl<'t> Speller<'t> {
                 };
                 let members: Map<String, Value> = members.into_iter().filter_map(member).collect();
                 (!members.is_empty()).then_some(Value::Object(members))
-            }
-            (_, Value::Array(values)) => {
-                let values: Vec<Value> =
-                    values.into_iter().filter_map(|value| self.value(value, &Type::Unknown, place)).collect();
-                (!values.is_empty()).then_some(Value::Array(values))
             }
             (_, Value::Object(members)) => {
                 let member = |(name, value): (String, Value)| {
@@ -174,17 +177,6 @@ fn canonical(value: Value, precision: Precision) -> Value {
     quantity::canonical(&text, precision).map_or(value, Value::String)
 }
 
-/// Whether it is a scalar that is the same as its absence in a Go type.
-pub(crate) fn is_zero_value(value: merge::Value<'_>) -> bool {
-    match value {
-        merge::Value::Bool(value) => !value,
-        merge::Value::Int(value) => value == 0,
-        merge::Value::Float(value) => value == 0.0,
-        merge::Value::String(text) => text.is_empty(),
-        merge::Value::Null | merge::Value::List(_) | merge::Value::Map(_) => false,
-    }
-}
-
 /// Whether the server stores the predicted value like this: quantities may be spelled in another way, zero values left out, empty
 /// texts treated as absent, and defaults filled in below it.
 pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
@@ -206,25 +198,5 @@ pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
         }
         (Value::Number(ours), Value::String(theirs)) => quantity::are_equal(&ours.to_string(), theirs),
         (ours, theirs) => ours == theirs,
-    }
-}
-
-/// Whether the value is the same as its absence in a Go type.
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.values().all(is_zero),
-        scalar => is_zero_scalar(scalar),
-    }
-}
-
-/// Whether a value without parts is the same as its absence in a Go type.
-fn is_zero_scalar(value: &Value) -> bool {
-    match value {
-        Value::Bool(value) => !value,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }

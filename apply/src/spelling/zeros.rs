@@ -9,6 +9,8 @@ use baton_merge::{
 };
 use serde_json::{Map, Value};
 
+use crate::types::{is_zero_scalar, is_zero_value};
+
 /// By type, the fields whose Go type isn't a pointer and that aren't written when they are zero: `omitempty` in k8s.io/api.
 /// `e2e/controlplane/types` writes the file from the types.
 static OMITTED_WHEN_ZERO: LazyLock<HashMap<String, Vec<String>>> =
@@ -98,7 +100,7 @@ pub(super) fn is_unstored(of: &str, field: &str, value: &Value) -> bool {
 }
 
 fn is_omitted(of: &str, field: &str, value: &Value) -> bool {
-    super::is_zero_scalar(value)
+    is_zero_scalar(value)
         && OMITTED_WHEN_ZERO.get(of).is_some_and(|fields| fields.iter().any(|name| name == field))
 }
 
@@ -112,7 +114,7 @@ pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a>
     let types: HashMap<_, _> = OMITTED_WHEN_ZERO.iter().filter_map(named).collect();
     let paths = object.structs().into_iter().flat_map(|found| {
         let fields = types.get(&found.type_id).into_iter().flat_map(|fields| fields.iter());
-        let zeros = fields.filter(move |field| found.value.get(field).is_some_and(super::is_zero_value));
+        let zeros = fields.filter(move |field| found.value.get(field).is_some_and(is_zero_value));
         zeros.map(move |field| found.path.join(arena, PathElement::Field(field)))
     });
     FieldSet::of_paths(arena, paths)
@@ -163,10 +165,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{
-        super::types::{Type, Types},
-        *,
-    };
+    use super::*;
+    use crate::types::{Type, Types};
 
     /// The types of the structs that are merged as a whole or are part of such a value.
     fn parts(types: &Types, of: &Type, in_atomic: bool, found: &mut BTreeSet<(String, bool)>) {

@@ -34,9 +34,9 @@ fn deliver<V: PartialEq>(feed: &mut Feed<V>, event: Event<LiveObject>) -> Vec<St
     changed.into_iter().map(|Changed { name, .. }| name.name).collect()
 }
 
-/// What happens at one moment.
+/// An event of the test.
 #[derive(Clone, Debug)]
-enum Step {
+enum TestEvent {
     /// An object is written.
     Write(usize, u8),
     /// An object is deleted.
@@ -49,24 +49,24 @@ enum Step {
     List(Vec<usize>),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = TestEvent> {
     let (name, back) = (0..NAMES.len(), 0..4_usize);
     prop_oneof![
-        4 => (name.clone(), 0..3_u8).prop_map(|(name, replicas)| Step::Write(name, replicas)),
-        2 => name.prop_map(Step::Delete),
-        4 => Just(Step::Deliver),
-        3 => back.clone().prop_map(Step::Store),
-        1 => prop::collection::vec(back, 0..6).prop_map(Step::List),
+        4 => (name.clone(), 0..3_u8).prop_map(|(name, replicas)| TestEvent::Write(name, replicas)),
+        2 => name.prop_map(TestEvent::Delete),
+        4 => Just(TestEvent::Deliver),
+        3 => back.clone().prop_map(TestEvent::Store),
+        1 => prop::collection::vec(back, 0..6).prop_map(TestEvent::List),
     ]
 }
 
 /// A server, and a cache that follows it.
 struct Cluster {
     objects: BTreeMap<Name, LiveObject>,
-    /// What happened on the server, of which the watches have delivered so many.
+    /// The events of the server. The watches have delivered so many.
     events: Vec<Event<LiveObject>>,
     delivered: usize,
-    /// What the cache would be by its watches alone: a plain map.
+    /// The cache by its watches alone: a plain map.
     watched: BTreeMap<Name, u64>,
     /// Whether the watches have delivered an event since the last list.
     has_event: BTreeMap<&'static str, bool>,
@@ -101,23 +101,23 @@ impl Cluster {
         NAMES.into_iter().filter_map(|name| Some((name, version(&cached(name)?.live())))).collect()
     }
 
-    fn play(&mut self, step: Step) {
+    fn play(&mut self, step: TestEvent) {
         let now = self.events.len() as u64 + 1;
         match step {
-            Step::Write(which, replicas) => {
+            TestEvent::Write(which, replicas) => {
                 let live = object(NAMES[which], now, replicas);
                 self.objects.insert(NAMES[which], live.clone());
                 self.responses.push(live.clone());
                 self.events.push(Event::Apply(live));
             }
-            Step::Delete(which) => {
+            TestEvent::Delete(which) => {
                 if self.objects.remove(&NAMES[which]).is_some() {
                     self.events.push(Event::Delete(object(NAMES[which], now, 0)));
                 }
             }
-            Step::Deliver => self.deliver_next(),
-            Step::Store(back) => self.store(back),
-            Step::List(stores) => self.list(stores),
+            TestEvent::Deliver => self.deliver_next(),
+            TestEvent::Store(back) => self.store(back),
+            TestEvent::List(stores) => self.list(stores),
         }
     }
 
@@ -216,7 +216,7 @@ proptest! {
             }
         }
         while cluster.delivered < cluster.events.len() {
-            cluster.play(Step::Deliver);
+            cluster.play(TestEvent::Deliver);
         }
         prop_assert_eq!(cluster.cached(), cluster.stored());
         prop_assert_eq!(cluster.cache.len(), cluster.objects.len());

@@ -84,65 +84,89 @@ fn places(comparison: Option<Comparison>) -> Vec<String> {
     differences.into_iter().map(|difference| difference.place).collect()
 }
 
-#[test]
-fn a_response_as_predicted_matches() {
-    assert_eq!(Written::update().comparison(|_| {}), Some(Comparison::Match));
-    assert_eq!(Written::noop().comparison(|_| {}), Some(Comparison::Match));
-    assert_eq!(Written::creation(&json!({"image": "app:1"})).comparison(|_| {}), Some(Comparison::Match));
+fn remove(object: &mut Value, fields: &[&str]) {
+    fields.iter().for_each(|field| drop(container(object).as_object_mut().unwrap().remove(*field)));
+}
+
+fn owners(object: &mut Value) -> &mut Vec<Value> {
+    object["metadata"]["managedFields"].as_array_mut().unwrap()
+}
+
+/// Adds an owner of the fields of the first one.
+fn add_owner(object: &mut Value, manager: &str) {
+    let mut other = owners(object)[0].clone();
+    other["manager"] = json!(manager);
+    owners(object).push(other);
 }
 
 #[test]
-fn defaults_in_fields_without_an_owner_are_not_a_mismatch() {
-    let comparison = Written::update().comparison(|object| {
-        container(object)["imagePullPolicy"] = json!("IfNotPresent");
-        object["spec"]["replicas"] = json!(1);
-        object["status"] = json!({});
-    });
-    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
-}
-
-#[test]
-fn a_value_that_the_server_spells_in_its_own_way_is_not_a_mismatch() {
-    let resources = |cpu: &str| json!({"image": "app:1", "resources": {"limits": {"cpu": cpu}}});
-    let written = Written::creation(&resources("0.5"));
-    let comparison = |cpu: &str| {
-        written.comparison(|object| container(object)["resources"] = resources(cpu)["resources"].clone())
-    };
-    assert_eq!(comparison("500m"), Some(Comparison::ModuloDefaulting));
-    let limit = r#".spec.template.spec.containers[name="app"].resources.limits.cpu"#;
-    assert_eq!(places(comparison("501m")), [limit]);
-}
-
-#[test]
-fn a_zero_that_the_server_does_not_store_is_not_a_mismatch() {
-    let written = Written::creation(&json!({"image": "app:1", "tty": false, "workingDir": ""}));
-    let comparison = written.comparison(|object| {
-        let container = container(object).as_object_mut().unwrap();
-        container.remove("tty");
-        container.remove("workingDir");
-    });
-    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
-}
-
-#[test]
-fn a_zero_in_an_item_whose_key_the_server_fills_in_is_not_a_mismatch() {
+fn a_response_may_only_have_what_the_server_fills_in_or_spells_in_its_own_way() {
+    let half = || Written::creation(&json!({"image": "app:1", "resources": {"limits": {"cpu": "0.5"}}}));
+    let zeros = || Written::creation(&json!({"image": "app:1", "tty": false, "workingDir": ""}));
     let ports = json!([{"containerPort": 80, "hostPort": 0}]);
-    let written = Written::creation(&json!({"image": "app:1", "ports": ports}));
-    let comparison = written.comparison(|object| {
-        container(object)["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}]);
-    });
-    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
+    let with_ports = Written::creation(&json!({"image": "app:1", "ports": ports}));
+    let rows: [(&str, Written, fn(&mut Value)); 8] = [
+        ("an update as predicted", Written::update(), |_| {}),
+        ("an apply that changes nothing", Written::noop(), |_| {}),
+        ("a creation as predicted", Written::creation(&json!({"image": "app:1"})), |_| {}),
+        ("defaults in fields without an owner", Written::update(), |object| {
+            container(object)["imagePullPolicy"] = json!("IfNotPresent");
+            object["spec"]["replicas"] = json!(1);
+            object["status"] = json!({});
+        }),
+        ("a quantity in its canonical form", half(), |object| {
+            container(object)["resources"] = json!({"limits": {"cpu": "500m"}});
+        }),
+        ("zeros that the server doesn't store", zeros(), |object| remove(object, &["tty", "workingDir"])),
+        ("a zero in an item whose key the server fills in", with_ports, |object| {
+            container(object)["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}]);
+        }),
+        (
+            "an empty text that the server replaces by its default",
+            Written::creation(&json!({"image": "app:1", "imagePullPolicy": ""})),
+            |object| container(object)["imagePullPolicy"] = json!("Always"),
+        ),
+    ];
+    for (at, (what, written, change)) in rows.into_iter().enumerate() {
+        let expected = if at < 3 { Comparison::Match } else { Comparison::ModuloDefaulting };
+        assert_eq!(written.comparison(change), Some(expected), "{what}");
+    }
 }
 
 #[test]
-fn an_empty_text_that_the_server_replaces_by_its_default_is_not_a_mismatch() {
-    let written = Written::creation(&json!({"image": "app:1", "imagePullPolicy": ""}));
-    let comparison = written.comparison(|object| container(object)["imagePullPolicy"] = json!("Always"));
-    assert_eq!(comparison, Some(Comparison::ModuloDefaulting));
+fn a_mismatch_names_the_place_where_the_response_differs() {
+    const BATON: &str = "managedFields of baton Apply apps/v1";
+    let half = Written::creation(&json!({"image": "app:1", "resources": {"limits": {"cpu": "0.5"}}}));
+    let at = |field: &str| format!(r#".spec.template.spec.containers[name="app"].{field}"#);
+    let rows: [(Written, String, fn(&mut Value)); 9] = [
+        (half, at("resources.limits.cpu"), |object| {
+            container(object)["resources"] = json!({"limits": {"cpu": "501m"}});
+        }),
+        (Written::update(), at("image"), |object| container(object)["image"] = json!("mirror/app:2")),
+        (Written::update(), at("tty"), |object| remove(object, &["tty"])),
+        // An exact prediction allows nothing else.
+        (Written::noop(), ".spec.paused".into(), |object| object["spec"]["paused"] = json!(true)),
+        (Written::noop(), "metadata.resourceVersion".into(), |object| {
+            object["metadata"]["resourceVersion"] = json!("99");
+        }),
+        (Written::update(), BATON.into(), |object| owners(object).clear()),
+        (Written::update(), BATON.into(), |object| {
+            owners(object)[0]["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
+        }),
+        (Written::update(), "managedFields of webhook Apply apps/v1".into(), |object| {
+            add_owner(object, "webhook");
+        }),
+        (Written::noop(), "time of baton Apply apps/v1".into(), |object| {
+            owners(object)[0]["time"] = json!("2026-01-02T04:00:07Z");
+        }),
+    ];
+    for (written, place, change) in rows {
+        assert_eq!(places(written.comparison(change)), [place]);
+    }
 }
 
 #[test]
-fn another_value_of_an_owned_field_is_a_mismatch_with_both_sides() {
+fn a_mismatch_shows_both_sides_and_no_secret() {
     let comparison =
         Written::update().comparison(|object| container(object)["image"] = json!("mirror/app:2"));
     let Some(Comparison::Mismatch(differences)) = comparison else { panic!("{comparison:?}") };
@@ -150,18 +174,6 @@ fn another_value_of_an_owned_field_is_a_mismatch_with_both_sides() {
         differences[0].to_string(),
         r#".spec.template.spec.containers[name="app"].image: predicted "app:2", response "mirror/app:2""#
     );
-}
-
-#[test]
-fn a_missing_owned_field_is_a_mismatch() {
-    let comparison = Written::update().comparison(|object| {
-        container(object).as_object_mut().unwrap().remove("tty");
-    });
-    assert_eq!(places(comparison), [r#".spec.template.spec.containers[name="app"].tty"#]);
-}
-
-#[test]
-fn a_mismatch_shows_no_secret() {
     let written = Written::creation(&json!({"image": "app:1", "env": [{"name": "P", "value": "hunter1"}]}));
     let comparison = written.comparison(|object| container(object)["env"][0]["value"] = json!("hunter2"));
     assert!(matches!(comparison, Some(Comparison::Mismatch(_))));
@@ -169,47 +181,10 @@ fn a_mismatch_shows_no_secret() {
 }
 
 #[test]
-fn an_exact_prediction_allows_nothing_else() {
-    let comparison = Written::noop().comparison(|object| object["spec"]["paused"] = json!(true));
-    assert_eq!(places(comparison), [".spec.paused"]);
-}
-
-#[test]
-fn a_missing_or_additional_owner_is_a_mismatch() {
-    let written = Written::update();
-    let missing = written.comparison(|object| object["metadata"]["managedFields"] = json!([]));
-    assert_eq!(places(missing), ["managedFields of baton Apply apps/v1"]);
-
-    let extra = written.comparison(|object| {
-        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
-        let mut other = entries[0].clone();
-        other["manager"] = json!("webhook");
-        entries.push(other);
-    });
-    assert_eq!(places(extra), ["managedFields of webhook Apply apps/v1"]);
-
-    let fewer_fields = written.comparison(|object| {
-        object["metadata"]["managedFields"][0]["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
-    });
-    assert_eq!(places(fewer_fields), ["managedFields of baton Apply apps/v1"]);
-}
-
-#[test]
-fn the_time_of_a_changed_entry_is_not_compared_and_others_are() {
-    let written = Written::update();
-    let at = |object: &mut Value, time: &str| object["metadata"]["managedFields"][0]["time"] = json!(time);
+fn the_time_of_a_changed_entry_is_not_compared() {
     let later = (now() + 7.seconds()).to_string();
-    assert_eq!(written.comparison(|object| at(object, &later)), Some(Comparison::Match));
-    assert_eq!(
-        places(Written::noop().comparison(|object| at(object, &later))),
-        ["time of baton Apply apps/v1"]
-    );
-}
-
-#[test]
-fn a_stored_write_that_was_predicted_to_change_nothing_is_a_mismatch() {
-    let comparison = Written::noop().comparison(|object| object["metadata"]["resourceVersion"] = json!("99"));
-    assert_eq!(places(comparison), ["metadata.resourceVersion"]);
+    let comparison = Written::update().comparison(|object| owners(object)[0]["time"] = json!(later));
+    assert_eq!(comparison, Some(Comparison::Match));
 }
 
 #[test]
@@ -254,12 +229,7 @@ fn an_object_that_another_manager_created_first_is_not_compared_and_has_no_known
         !is_known(|object| created(object, "2026-01-02T03:59:59Z")),
         "all fields of the other manager were taken over"
     );
-    assert!(!is_known(|object| {
-        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
-        let mut other = entries[0].clone();
-        other["manager"] = json!("faster");
-        entries.push(other);
-    }));
+    assert!(!is_known(|object| add_owner(object, "faster")));
 }
 
 #[test]
@@ -267,7 +237,7 @@ fn a_difference_from_an_uncertain_prediction_is_not_a_mismatch() {
     // A field with an owner in a version that the document doesn't have.
     let base = but(&stored(&[("baton", &deployment(&json!({"image": "app:1"})))]), |object| {
         object["spec"]["paused"] = json!(true);
-        object["metadata"]["managedFields"].as_array_mut().unwrap().push(json!({
+        owners(object).push(json!({
             "manager": "old", "operation": "Update", "apiVersion": "extensions/v1beta1", "time": "2026-01-02T03:05:00Z",
             "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:paused": {}}},
         }));

@@ -4,6 +4,7 @@
 
 pub mod cli;
 mod crd;
+mod error;
 mod gate;
 mod operator;
 mod passes;
@@ -11,7 +12,8 @@ mod run;
 pub mod selfcheck;
 mod view;
 
+pub use error::RunError;
 pub use operator::Operator;
 pub use passes::SPANS;
-pub use run::{RunError, check, run};
+pub use run::{check, run};
 pub use view::View;

@@ -28,9 +28,9 @@ use tracing::{info, instrument::WithSubscriber as _, warn};
 use super::{
     cli::{ElectionArgs, RunArgs},
     crd::CrdReport,
+    error::RunError,
     gate,
     passes::{passes, put_last},
-    run::RunError,
     selfcheck::{LeaseName, SelfCheck},
     view::View,
 };

@@ -1,11 +1,11 @@
-//! Why the cluster can't be used.
+//! Errors of a cluster that can't be used.
 
 use baton_apply::{ApiError, SchemaProblem};
 use kube::config::KubeconfigError;
 
 use crate::text::did_you_mean;
 
-/// Why the cluster can't be used, or has no such kind or object.
+/// The error of a cluster that can't be used, or has no such kind or object.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterError {
     /// The kubeconfig can't be used.

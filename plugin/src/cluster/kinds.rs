@@ -15,7 +15,7 @@ const SIMILAR: f64 = 0.85;
 /// A kind of object in one version.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
-    /// Where objects of it are served.
+    /// The kind as requests name it.
     pub(crate) resource: ApiResource,
     /// Whether its objects are in namespaces.
     pub(crate) is_namespaced: bool,

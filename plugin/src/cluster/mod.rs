@@ -10,7 +10,7 @@ use baton_apply::{Applier, LiveObject, SchemaCache, Schemas, Target, with_timeou
 use clap::Args;
 use http::Response;
 use kube::{
-    Api, Client, Config,
+    Client, Config,
     client::{ClientBuilder, DynBody},
     config::{KubeConfigOptions, Kubeconfig},
     core::ApiResource,
@@ -46,7 +46,7 @@ pub(crate) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The same flags for a command line that is printed, with a blank before each.
+    /// The flags for a command line that is printed, with a blank before each.
     pub(crate) fn flags(&self) -> String {
         let kubeconfig = self.kubeconfig.as_ref().map(|file| file.display().to_string());
         let user = self.impersonate.clone();
@@ -85,7 +85,7 @@ impl Connection {
     /// Reads the kubeconfig. No request is sent yet.
     pub(crate) async fn new(args: &ClusterArgs) -> Result<Self, ClusterError> {
         let mut config = config(args).await?;
-        // A command that fails says so at once.
+        // A command fails at once.
         config.default_retry = false;
         config.connect_timeout = Some(args.request_timeout);
         config.read_timeout = None;
@@ -128,20 +128,12 @@ impl Connection {
 
     /// Reads an object, if there is one.
     pub(crate) async fn find(&self, target: &Target) -> Result<Option<LiveObject>, ClusterError> {
-        let found = with_timeout(self.limit, self.api(target).get_opt(&target.name)).await;
+        let found = with_timeout(self.limit, target.api(self.client.clone()).get_opt(&target.name)).await;
         let mut found = found.map_err(|error| self.failed(format!("read {}", name_of(target)), error))?;
         if let Some(live) = &mut found {
             live.fill_in_kind(&target.resource);
         }
         Ok(found)
-    }
-
-    /// Objects of the target's kind in its namespace.
-    pub(crate) fn api(&self, target: &Target) -> Api<LiveObject> {
-        match &target.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &target.resource),
-            None => Api::all_with(self.client.clone(), &target.resource),
-        }
     }
 
     /// The schemas of these kinds.
@@ -150,7 +142,7 @@ impl Connection {
         cache.load().await.map_err(|source| ClusterError::Schemas { url: self.url.clone(), source })
     }
 
-    /// What sends writes, without predictions of its own.
+    /// An applier that sends writes, without predictions of its own.
     pub(crate) fn applier(&self) -> Applier {
         Applier::new(self.client.clone(), None, self.limit)
     }

@@ -14,9 +14,9 @@ use crate::{
 
 /// Apply manifests by server-side apply, and show what that changes
 ///
-/// One line for each object, and one for each field that changes: `+` is new, `~` has another value, `-` is removed, `=` is released by
-/// this manager and stays, `*` is owned by it from now on, `!` is a conflict. Values of Secrets, environment variables and arguments
-/// aren't shown.
+/// Prints one line for each object, and one for each field that changes: `+` is new, `~` has another value, `-` is removed, `=` is
+/// released by this manager and stays, `*` is owned by it from now on, `!` is a conflict. Values of Secrets, environment variables and
+/// arguments aren't shown.
 ///
 /// With --dry-run=client only reads are sent; with --live nothing is. With --dry-run=server the server tries the write, and its response
 /// is compared with the prediction.
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: ApplyArgs, cluster: &ClusterArgs, terminal: &mut T
     }
     let has_conflicts = reports.iter().any(|report| report.result == "conflict");
     let command = args.intents.command("conflicts", cluster);
-    args.output.output.print(terminal, &reports, |terminal| {
+    args.output.print(terminal, &reports, |terminal| {
         reports.iter().try_for_each(|report| write_object(report, terminal))?;
         if has_conflicts {
             writeln!(terminal.out, "\nThe ways out: {command}")?;

@@ -17,14 +17,14 @@ const BINARY: &str = "kubectl-baton";
 
 /// Print the completion script of a shell
 ///
-/// For the name `kubectl-baton`. For `kubectl baton`, put the program `kubectl_complete-baton` into a folder of the PATH: kubectl
-/// asks it.
+/// The script completes the name `kubectl-baton`. For `kubectl baton`, put the program `kubectl_complete-baton` into a folder of the PATH:
+/// kubectl calls it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   source <(kubectl baton completion bash)")]
 pub(crate) struct CompletionArgs {
-    /// Which shell.
+    /// The shell.
     shell: Shell,
 }
 
@@ -89,7 +89,7 @@ async fn objects(words: &[OsString], command: Command, cluster: &ClusterArgs) ->
     };
     let any = Reference { kind: kind.to_owned(), name: "any".to_owned() };
     let target = connection.kinds().await.ok()?.target(&any, &connection.namespace).ok()?;
-    let found = connection.api(&target).list_metadata(&ListParams::default()).await.ok()?;
+    let found = target.api(connection.client).list_metadata(&ListParams::default()).await.ok()?;
     let names = found.items.iter().map(ResourceExt::name_any).filter(|name| name.starts_with(start));
     Some(names.map(|name| format!("{kind}/{name}")).collect())
 }

@@ -19,8 +19,8 @@ use crate::{
 /// Show the conflicts that an apply of these manifests would have, and the ways out of each
 ///
 /// In a conflict, another manager owns a field with another value. There are up to four ways out. Overwrite the value. Release the field.
-/// Share it by applying its live value, unless the server doesn't store that; if both values are equal in another spelling, such as 1 and
-/// 1000m, sharing is always right. Migrate, if the owner is the same manager, which has written the field by an update.
+/// Share it by applying its live value, unless the server doesn't store that; sharing is always right if both values are equal in another
+/// spelling, such as 1 and 1000m. Migrate, if the owner is the same manager, which has written the field by an update.
 ///
 /// Each way is a command that is ready to be run. Several conflicts can be resolved at once by joining the flags. A server dry run finds
 /// what the server would refuse even without conflicts.
@@ -44,15 +44,15 @@ pub(crate) struct ConflictsArgs {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reported {
+struct ObjectConflicts {
     /// The object: `deployment.apps/web`.
     object: String,
     /// Its conflicts.
     conflicts: Vec<ReportedConflict>,
-    /// Why the server would refuse the apply for another reason, or why that can't be predicted.
+    /// The server's message if it would refuse the apply for another reason, or the reason why that can't be predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-    /// Why there may be conflicts that aren't predicted.
+    /// The reason why there may be conflicts that aren't predicted.
     #[serde(skip_serializing_if = "Option::is_none")]
     uncertain: Option<&'static str>,
 }
@@ -96,7 +96,7 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
             _ => {}
         }
         let report = written.report(DryRunStrategy::Client);
-        // The server checks conflicts first: only without them it says what else is wrong.
+        // The server checks conflicts first: only without them does it report other errors.
         let forced = async |live: Option<&LiveObject>| Ok(intent.request(live, manager, true));
         let forced = writer
             .try_out(intent.live.clone(), DryRunStrategy::Server, forced)
@@ -119,9 +119,9 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
             let migrate = own.contains(&change.path).then(|| migrate.clone());
             ReportedConflict { change, overwrite, release, share, migrate }
         });
-        reports.push(Reported { object, conflicts: conflicts.collect(), message, uncertain });
+        reports.push(ObjectConflicts { object, conflicts: conflicts.collect(), message, uncertain });
     }
-    args.output.output.print(terminal, &reports, |terminal| {
+    args.output.print(terminal, &reports, |terminal| {
         for (index, report) in reports.iter().enumerate() {
             if index > 0 {
                 writeln!(terminal.out)?;
@@ -134,8 +134,8 @@ pub(crate) async fn run(args: ConflictsArgs, cluster: &ClusterArgs, terminal: &m
     Ok(if has_conflicts { Exit::Differs } else { Exit::Done })
 }
 
-fn write(report: &Reported, terminal: &mut Terminal) -> std::io::Result<()> {
-    let Reported { object, conflicts, message, uncertain } = report;
+fn write(report: &ObjectConflicts, terminal: &mut Terminal) -> std::io::Result<()> {
+    let ObjectConflicts { object, conflicts, message, uncertain } = report;
     match (conflicts.len(), message) {
         (0, None) => {
             writeln!(terminal.out, "{object}: no conflicts")?;

@@ -20,10 +20,10 @@ const HIDDEN_NEW: &str = "(hidden, another value)";
 
 /// Show what an apply of these manifests would change
 ///
-/// The difference is that of a server dry run; where you may not do that, and with --live, it is predicted here. After the difference of
-/// each object come the fields that would be taken over from other managers, the fields that would be released, and the conflicts. An
-/// object with conflicts is shown as it would be if they were overwritten. If the server refuses an object for another reason, its message
-/// is shown.
+/// The difference comes from a server dry run. With --live, or if you lack the permission for that, it is predicted here. Below the
+/// difference of each object are the fields that would be taken over from other managers, the fields that would be released, and the
+/// conflicts. An object with conflicts is shown as if they were overwritten. If the server refuses an object for another reason, its
+/// message is shown.
 ///
 /// Values of Secrets aren't shown. Environment variables and arguments are, as kubectl diff shows them.
 #[derive(Debug, Args)]
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: DiffArgs, cluster: &ClusterArgs, terminal: &mut Te
             || report.changes.iter().any(changes_owners)
     };
     let differs = reports.iter().zip(&texts).any(is_different);
-    args.output.output.print(terminal, &reports, |terminal| {
+    args.output.print(terminal, &reports, |terminal| {
         for (report, text) in reports.iter().zip(&texts) {
             for line in text.lines() {
                 let style = style(line);
@@ -105,7 +105,7 @@ fn changes_owners(change: &FieldChange) -> bool {
 fn text(target: &Target, before: Option<&LiveObject>, written: &Written) -> Result<String, CommandError> {
     let secrecy = Secrecy::of(&target.resource);
     let yaml = |object: &LiveObject, stands_for: &dyn Fn(&[&str], &Json) -> &'static str| {
-        let json = object.as_json().map_err(|error| CommandError::Format("JSON", error.into()))?;
+        let json = object.as_json().map_err(CommandError::format("JSON"))?;
         yaml(&printable(json.clone(), secrecy, stands_for))
     };
     let Some(after) = written.after() else { return Ok(String::new()) };

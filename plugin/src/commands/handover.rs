@@ -13,8 +13,8 @@ use crate::{
     model::{FieldQuery, label},
     terminal::Terminal,
     text::quoted,
-    view::{OutputArgs, finish},
-    write::{DryRunArgs, Opened, Steps},
+    view::WriteArgs,
+    write::{Opened, Steps},
 };
 
 /// The beginning of the names of temporary managers.
@@ -48,14 +48,12 @@ pub(crate) struct HandoverArgs {
     #[arg(long, value_name = "MANAGER")]
     release_from: Option<String>,
     #[command(flatten)]
-    dry_run: DryRunArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    writes: WriteArgs,
 }
 
 pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
-    let HandoverArgs { object, field, to, release_from, dry_run, output } = args;
-    let dry_run = dry_run.get(terminal)?;
+    let HandoverArgs { object, field, to, release_from, writes } = args;
+    let dry_run = writes.dry_run(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     let temporary = format!("{TEMPORARY}{to}");
     let (path, owners) =
@@ -79,7 +77,7 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
         })
         .await?;
     if let Some(manager) = &release_from {
-        stop_applying(&mut steps, &opened, (&field, path.as_str()), manager, false, terminal).await?;
+        stop_applying(&mut steps, (&field, path.as_str()), manager, false, terminal).await?;
     }
     let left = owners.iter().filter(|owner| owner.manager != temporary && owner.manager != to);
     let left = left.map(|owner| match &release_from {
@@ -95,5 +93,5 @@ pub(crate) async fn run(args: HandoverArgs, cluster: &ClusterArgs, terminal: &mu
         ),
         _ => format!("{} has written {path}, and keeps it until another manager writes another value.", label(owner)),
     });
-    finish(steps, left.collect(), output, terminal)
+    writes.finish(steps, left.collect(), terminal)
 }

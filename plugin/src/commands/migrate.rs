@@ -19,8 +19,8 @@ use crate::{
     manifest::ManifestArgs,
     model::label,
     terminal::Terminal,
-    view::{OutputArgs, finish},
-    write::{DryRunArgs, KUBECTL, Opened, Steps},
+    view::WriteArgs,
+    write::{KUBECTL, Opened, Steps},
 };
 
 /// The manager by which kubectl keeps the annotation of client-side apply up to date after a migration.
@@ -62,9 +62,7 @@ pub(crate) struct MigrateArgs {
     #[arg(long, value_name = "TO", default_value = SERVER_SIDE)]
     to: Side,
     #[command(flatten)]
-    dry_run: DryRunArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    writes: WriteArgs,
 }
 
 const CLIENT_SIDE: &str = "client-side";
@@ -89,8 +87,8 @@ impl From<&str> for Side {
 }
 
 pub(crate) async fn run(args: MigrateArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
-    let MigrateArgs { object, filename, from, to, dry_run, output } = args;
-    let dry_run = dry_run.get(terminal)?;
+    let MigrateArgs { object, filename, from, to, writes } = args;
+    let dry_run = writes.dry_run(terminal)?;
     let usual = if to == Side::Client { Side::from(SERVER_SIDE) } else { Side::Client };
     let from = from.unwrap_or(usual);
     if from == to && to == Side::Client {
@@ -104,12 +102,12 @@ pub(crate) async fn run(args: MigrateArgs, cluster: &ClusterArgs, terminal: &mut
     for opened in objects {
         let mut steps = Steps::new(&opened, dry_run);
         let left = match (&from, &to) {
-            (Side::Client, Side::Server(manager)) => to_server_side(&mut steps, &opened, manager).await?,
-            (Side::Server(manager), Side::Client) => to_client_side(&mut steps, &opened, manager).await?,
-            (Side::Server(old), Side::Server(new)) => rename(&mut steps, &opened, old, new).await?,
+            (Side::Client, Side::Server(manager)) => to_server_side(&mut steps, manager).await?,
+            (Side::Server(manager), Side::Client) => to_client_side(&mut steps, manager).await?,
+            (Side::Server(old), Side::Server(new)) => rename(&mut steps, old, new).await?,
             (Side::Client, Side::Client) => None,
         };
-        let ended = finish(steps, left.into_iter().collect(), output, terminal)?;
+        let ended = writes.finish(steps, left.into_iter().collect(), terminal)?;
         if ended != Exit::Done {
             exit = ended;
         }
@@ -134,12 +132,9 @@ async fn opened(
     Ok(opened)
 }
 
-/// As `kubectl apply --server-side` does it for an object that was applied client-side.
-async fn to_server_side(
-    steps: &mut Steps<'_>,
-    opened: &Opened,
-    manager: &str,
-) -> Result<Option<String>, CommandError> {
+/// Migrates as `kubectl apply --server-side` does for an object that was applied client-side.
+async fn to_server_side(steps: &mut Steps<'_>, manager: &str) -> Result<Option<String>, CommandError> {
+    let opened = steps.opened;
     let migration =
         |live: &LiveObject| migration(opened, live, manager, "client-side apply", is_client_side_apply);
     migration(&steps.live)?;
@@ -169,11 +164,8 @@ async fn to_server_side(
 }
 
 /// Prepares an object for `kubectl apply` without `--server-side`.
-async fn to_client_side(
-    steps: &mut Steps<'_>,
-    opened: &Opened,
-    manager: &str,
-) -> Result<Option<String>, CommandError> {
+async fn to_client_side(steps: &mut Steps<'_>, manager: &str) -> Result<Option<String>, CommandError> {
+    let opened = steps.opened;
     steps
         .write(
             format!("what {manager} has applied is put into the annotation of client-side apply"),
@@ -212,12 +204,8 @@ fn last_applied(opened: &Opened, live: &LiveObject, manager: &str) -> Result<Str
     Ok(format!("{intent}\n"))
 }
 
-async fn rename(
-    steps: &mut Steps<'_>,
-    opened: &Opened,
-    old: &str,
-    new: &str,
-) -> Result<Option<String>, CommandError> {
+async fn rename(steps: &mut Steps<'_>, old: &str, new: &str) -> Result<Option<String>, CommandError> {
+    let opened = steps.opened;
     let is_old = |entry: &ManagedFieldsEntry<'_>| entry.manager() == old;
     let named = if old == new { label(old, "Update", None) } else { old.to_owned() };
     steps
@@ -259,5 +247,5 @@ fn migration(
 
 fn request(migration: &Migration, opened: &Opened) -> Result<Request, CommandError> {
     let request = migration.request(opened.target.clone(), ITSELF);
-    request.map_err(|error| CommandError::Format("a JSON patch", error.into()))
+    request.map_err(CommandError::format("a JSON patch"))
 }

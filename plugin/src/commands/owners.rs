@@ -20,9 +20,9 @@ use crate::{
 
 /// Show who owns which field of an object
 ///
-/// The fields of the object as a tree, with the owners of each and their last write. A manager that wrote otherwise than by server-side
-/// apply of the object itself has the operation in brackets: `(Update)`, `(Update scale)`. A dash is a field without an owner: the server
-/// filled it in, or it was written before there was server-side apply.
+/// Prints the fields of the object as a tree, with the owners of each and their last write. Brackets show how a manager wrote if not by
+/// server-side apply of the object itself: `(Update)`, `(Update scale)`. A dash marks a field without an owner: the server filled it in,
+/// or it was written before there was server-side apply.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -163,7 +163,7 @@ fn show(
         owners: field.owners.iter().map(|index| owners.managers[*index].clone()).collect(),
     });
     let report = Report { object: identity(live), managers: summary, fields: reported.collect() };
-    output.output.print(terminal, &report, |terminal| {
+    output.print(terminal, &report, |terminal| {
         let table = Table::new(["FIELD", "VALUE", "OWNERS", "LAST WRITE"]);
         let mut tree = Tree { owners, value: &value, table };
         tree.add(&fields, 0, 0);
@@ -258,9 +258,9 @@ fn compare(
         let path = have.path(query).or_else(|_| had.path(query))?;
         moves.retain(|one| one.is_within(path));
     }
-    output.output.print(terminal, &moves, |terminal| {
+    output.print(terminal, &moves, |terminal| {
         if moves.is_empty() {
-            return writeln!(terminal.out, "Nothing changed hands.");
+            return writeln!(terminal.out, "No owners changed.");
         }
         moves_table(&moves).write(&mut *terminal.out, "")
     })?;

@@ -103,7 +103,7 @@ pub(crate) async fn run(args: PlanArgs, cluster: &ClusterArgs, terminal: &mut Te
         .zip(&changes)
         .map(|(child, changes)| json!({"child": child, "changes": changes}))
         .collect();
-    args.output.output.print(terminal, &reports, |terminal| {
+    args.output.print(terminal, &reports, |terminal| {
         for (child, changes) in plan.iter().zip(&changes) {
             head(child, terminal)?;
             changes_table(changes).write(&mut *terminal.out, "  ")?;

@@ -11,8 +11,8 @@ use crate::{
     error::{CommandError, Ending},
     model::{FieldQuery, labels},
     terminal::Terminal,
-    view::{OutputArgs, changes_table, finish},
-    write::{DryRunArgs, Opened, Steps},
+    view::{WriteArgs, changes_table},
+    write::{Applied, Opened, Steps},
 };
 
 /// The manager of writes that only change owners. It becomes no owner itself.
@@ -48,33 +48,31 @@ pub(crate) struct ReleaseArgs {
     #[arg(long)]
     drop: bool,
     #[command(flatten)]
-    dry_run: DryRunArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    writes: WriteArgs,
 }
 
 pub(crate) async fn run(args: ReleaseArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
-    let ReleaseArgs { object, path, from, drop, dry_run, output } = args;
-    let dry_run = dry_run.get(terminal)?;
+    let ReleaseArgs { object, path, from, drop, writes } = args;
+    let dry_run = writes.dry_run(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     let mut steps = Steps::new(&opened, dry_run);
-    let left = release(&mut steps, &opened, &path, &from, drop, terminal).await?;
-    finish(steps, left, output, terminal)
+    let left = release(&mut steps, &path, &from, drop, terminal).await?;
+    writes.finish(steps, left, terminal)
 }
 
 /// The steps in which a manager releases a field. Returns what is left to do.
 pub(super) async fn release(
     steps: &mut Steps<'_>,
-    opened: &Opened,
     query: &FieldQuery,
     manager: &str,
     may_lose_it: bool,
     terminal: &mut Terminal,
 ) -> Result<Vec<String>, CommandError> {
-    let Owned { path, has_applied, has_updated } = owned(opened, &steps.live, query, manager)?;
+    let opened = steps.opened;
+    let OwnedBy { path, has_applied, has_updated } = owned(opened, &steps.live, query, manager)?;
     let mut left = Vec::new();
     if has_applied {
-        stop_applying(steps, opened, (query, path.as_str()), manager, may_lose_it, terminal).await?;
+        stop_applying(steps, (query, path.as_str()), manager, may_lose_it, terminal).await?;
         left.push(format!("Remove {path} from the manifest of {manager}, before it is applied again."));
     }
     if has_updated {
@@ -84,7 +82,7 @@ pub(super) async fn release(
                     let own = owners_within(live, path).into_iter();
                     let own: Vec<_> = own.filter(|own| own.manager == manager).collect();
                     let request = FieldRelease::new(live, path, &own).request(opened.target.clone(), ITSELF);
-                    request.map_err(|error| CommandError::Format("a JSON patch", error.into()))
+                    request.map_err(CommandError::format("a JSON patch"))
                 })
             })
             .await?;
@@ -95,19 +93,20 @@ pub(super) async fn release(
 /// The steps in which a manager applies its fields except one, and keeps those without a value.
 pub(super) async fn stop_applying(
     steps: &mut Steps<'_>,
-    opened: &Opened,
     (query, path): (&FieldQuery, &str),
     manager: &str,
     may_lose_it: bool,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
+    let opened = steps.opened;
     let (mut unstored, mut shown) = (None, Vec::new());
     let dry_run = steps.next_dry_run();
     steps
         .write(format!("{manager} applies its fields without {path}"), async |live| {
-            let lost = opened.lost_without(live, manager, (query, path), dry_run).await?;
+            let applied = Applied::of(opened, live, manager);
+            let lost = applied.lost_without((query, path), dry_run).await?;
             if lost.is_empty() {
-                return opened.disown(live, manager, query);
+                return applied.disown(query);
             }
             if !may_lose_it {
                 let mut named: Vec<_> = lost.iter().map(|lost| lost.path.clone()).collect();
@@ -127,14 +126,14 @@ pub(super) async fn stop_applying(
                 changes_table(&lost).write(&mut *terminal.err, "  ")?;
                 shown = lost;
             }
-            unstored = opened.unstored_without(live, manager, query)?;
-            opened.apply_without(live, manager, query)
+            unstored = applied.unstored_without(query)?;
+            applied.without(query)
         })
         .await?;
     if let Some(fields) = unstored {
         steps
             .write(format!("{manager} owns its fields without a value again"), async |live| {
-                opened.own_as_well(live, manager, &fields)
+                Applied::of(opened, live, manager).own_as_well(&fields)
             })
             .await?;
     }
@@ -142,7 +141,7 @@ pub(super) async fn stop_applying(
 }
 
 /// A field that a manager owns.
-pub(super) struct Owned {
+pub(super) struct OwnedBy {
     path: String,
     has_applied: bool,
     has_updated: bool,
@@ -154,7 +153,7 @@ pub(super) fn owned(
     live: &LiveObject,
     query: &FieldQuery,
     manager: &str,
-) -> Result<Owned, CommandError> {
+) -> Result<OwnedBy, CommandError> {
     opened.at(live, query, |owners, path| {
         let all = owners.within(path);
         let own = || all.iter().filter(|own| own.name == manager);
@@ -163,7 +162,7 @@ pub(super) fn owned(
             let owners = labels(&owners);
             return Err(CommandError::Input(format!("{manager} doesn't own {path}; its owners: {owners}")));
         }
-        Ok(Owned {
+        Ok(OwnedBy {
             path: path.to_string(),
             has_applied: own().any(|own| own.applies()),
             has_updated: own().any(|own| !own.applies()),

@@ -8,8 +8,8 @@ use crate::{
     cluster::{ClusterArgs, Reference},
     error::{CommandError, Ending, Exit},
     terminal::Terminal,
-    view::{OutputArgs, finish},
-    write::{DryRunArgs, DryRunStrategy, Opened, Steps},
+    view::WriteArgs,
+    write::{DryRunStrategy, Opened, Steps},
 };
 
 /// Clear the managedFields of an object
@@ -25,17 +25,15 @@ pub(crate) struct ResetArgs {
     /// The object, such as deployment/web.
     #[arg(value_name = "TYPE/NAME")]
     object: Reference,
-    /// Don't ask.
+    /// Skip the confirmation.
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
-    dry_run: DryRunArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    writes: WriteArgs,
 }
 
 pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
-    let dry_run = args.dry_run.get(terminal)?;
+    let dry_run = args.writes.dry_run(terminal)?;
     let opened = Opened::new(&args.object, cluster).await?;
     if dry_run == DryRunStrategy::None && !args.yes {
         let managers = opened.live.managers().join(", ");
@@ -49,7 +47,7 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
             }
             None => {
                 return Err(CommandError::Input(
-                    "nobody can be asked: add --yes to clear the managedFields".to_owned(),
+                    "there is no terminal to confirm on: add --yes to clear the managedFields".to_owned(),
                 ));
             }
         }
@@ -61,5 +59,5 @@ pub(crate) async fn run(args: ResetArgs, cluster: &ClusterArgs, terminal: &mut T
             opened.patch(live, ITSELF, &clear)
         })
         .await?;
-    finish(steps, Vec::new(), args.output, terminal)
+    args.writes.finish(steps, Vec::new(), terminal)
 }

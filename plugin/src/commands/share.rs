@@ -8,8 +8,8 @@ use crate::{
     error::{CommandError, Ending},
     model::FieldQuery,
     terminal::Terminal,
-    view::{OutputArgs, finish},
-    write::{DryRunArgs, Opened, Steps},
+    view::WriteArgs,
+    write::{Applied, Opened, Steps},
 };
 
 /// Make a manager an owner of a field, with its live value
@@ -31,27 +31,25 @@ pub(crate) struct ShareArgs {
     #[arg(long, value_name = "MANAGER")]
     with: String,
     #[command(flatten)]
-    dry_run: DryRunArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    writes: WriteArgs,
 }
 
 pub(crate) async fn run(args: ShareArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
-    let ShareArgs { object, path, with, dry_run, output } = args;
-    let dry_run = dry_run.get(terminal)?;
+    let ShareArgs { object, path, with, writes } = args;
+    let dry_run = writes.dry_run(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     let mut steps = Steps::new(&opened, dry_run);
-    let left = share(&mut steps, &opened, &path, &with).await?;
-    finish(steps, vec![left], output, terminal)
+    let left = share(&mut steps, &path, &with).await?;
+    writes.finish(steps, vec![left], terminal)
 }
 
 /// The step in which a manager becomes an owner of a field. Returns what is left to do.
 pub(super) async fn share(
     steps: &mut Steps<'_>,
-    opened: &Opened,
     query: &FieldQuery,
     manager: &str,
 ) -> Result<String, CommandError> {
+    let opened = steps.opened;
     let (path, value) = opened.at(&steps.live, query, |owners, path| {
         let value = path
             .find(owners.object)
@@ -60,7 +58,7 @@ pub(super) async fn share(
     })?;
     steps
         .write(format!("{manager} applies {path} as it is"), async |live| {
-            opened.apply_with(live, manager, query)
+            Applied::of(opened, live, manager).with(query)
         })
         .await?;
     if value == Secrecy::HIDDEN {

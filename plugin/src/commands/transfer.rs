@@ -11,8 +11,8 @@ use crate::{
     error::Ending,
     model::FieldQuery,
     terminal::Terminal,
-    view::{OutputArgs, finish},
-    write::{DryRunArgs, Opened, Steps},
+    view::WriteArgs,
+    write::{Opened, Steps},
 };
 
 /// Pass a field from one manager to another, without losing its value
@@ -37,20 +37,18 @@ pub(crate) struct TransferArgs {
     #[arg(long, value_name = "MANAGER")]
     to: String,
     #[command(flatten)]
-    dry_run: DryRunArgs,
-    #[command(flatten)]
-    output: OutputArgs,
+    writes: WriteArgs,
 }
 
 pub(crate) async fn run(args: TransferArgs, cluster: &ClusterArgs, terminal: &mut Terminal) -> Ending {
-    let TransferArgs { object, path, from, to, dry_run, output } = args;
-    let dry_run = dry_run.get(terminal)?;
+    let TransferArgs { object, path, from, to, writes } = args;
+    let dry_run = writes.dry_run(terminal)?;
     let opened = Opened::new(&object, cluster).await?;
     owned(&opened, &opened.live, &path, &from)?;
     let mut steps = Steps::new(&opened, dry_run);
-    let mut left = vec![share(&mut steps, &opened, &path, &to).await?];
+    let mut left = vec![share(&mut steps, &path, &to).await?];
     if steps.are_done() {
-        left.extend(release(&mut steps, &opened, &path, &from, false, terminal).await?);
+        left.extend(release(&mut steps, &path, &from, false, terminal).await?);
     }
-    finish(steps, left, output, terminal)
+    writes.finish(steps, left, terminal)
 }

@@ -15,13 +15,13 @@ use crate::{
     model::{FieldQuery, Manager, check_droppable},
     terminal::{BOLD, CYAN, GREEN, RED, Terminal, YELLOW},
     view::{Cell, OutputArgs, Table, owners_table},
-    write::{DryRunStrategy, Opened},
+    write::{Applied, DryRunStrategy, Opened},
 };
 
 /// Show why a field has its value, and what would happen if a manager dropped it
 ///
-/// The owners of the field, the last writer first, and what would happen to the field if an owner's manifest didn't have it any more. A
-/// server dry run finds that out; where you may not do one, it is predicted.
+/// Lists the owners of the field, the last writer first, with the result for the field if an owner drops it from its manifest. The result
+/// is that of a server dry run or, if you lack the permission for that, a prediction.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +53,7 @@ struct Report {
     if_dropped: Vec<Dropped>,
 }
 
-/// What happens if a manager drops a field.
+/// The result for a field if a manager drops it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Dropped {
@@ -67,7 +67,7 @@ struct Dropped {
     confirmed: bool,
 }
 
-/// What happens to a field.
+/// The result for a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Fate {
@@ -110,11 +110,11 @@ pub(crate) async fn run(args: WhyArgs, cluster: &ClusterArgs, terminal: &mut Ter
         let asked = if place < MOST_ASKED { DryRunStrategy::Server } else { DryRunStrategy::Client };
         report.if_dropped.push(dropped(&opened, owner, &query, &report.owners, asked).await?);
     }
-    args.output.output.print(terminal, &report, |terminal| write(&report, terminal))?;
+    args.output.print(terminal, &report, |terminal| write(&report, terminal))?;
     Ok(Exit::Done)
 }
 
-/// Why the field is as it is.
+/// The reason of the field's value.
 fn reason(path: Path<'_>, value: Option<Value<'_>>, owners: &[Manager]) -> String {
     match (value, owners) {
         (Some(_), []) if check_droppable(path).is_err() => {
@@ -142,7 +142,7 @@ fn at(owner: &Manager) -> String {
 /// How many owners are tried by the server. Others are predicted.
 const MOST_ASKED: usize = 8;
 
-/// What happens if this owner drops the field.
+/// The result for the field if this owner drops it.
 async fn dropped(
     opened: &Opened,
     owner: &Manager,
@@ -155,7 +155,7 @@ async fn dropped(
         let why = "it doesn't apply the field: what it doesn't write stays".to_owned();
         return Ok(Dropped { manager, result: Fate::Stays, value: None, why, confirmed: true });
     }
-    let request = opened.apply_without(&opened.live, &owner.name, query);
+    let request = Applied::of(opened, &opened.live, &owner.name).without(query);
     let request = match request {
         Ok(request) => request,
         Err(failure @ (CommandError::Input(_) | CommandError::Path(_))) => {
@@ -213,7 +213,7 @@ fn write(report: &Report, terminal: &mut Terminal) -> std::io::Result<()> {
             Fate::Goes => ("goes".to_owned(), RED),
             Fate::Resets => (format!("resets to {}", value.as_deref().unwrap_or("its default")), YELLOW),
             Fate::Changes => (format!("becomes {}", value.as_deref().unwrap_or("another value")), YELLOW),
-            Fate::Unknown => ("can't be told".to_owned(), YELLOW),
+            Fate::Unknown => ("isn't known".to_owned(), YELLOW),
         };
         let why = if *confirmed { why.clone() } else { format!("{why} (predicted, not tried)") };
         table.row([Cell::new(manager, CYAN), Cell::new(result, style), why.into()]);

@@ -19,7 +19,7 @@ pub(super) const WORKLOADS: &str = "workloads.baton.rs";
 
 /// List Baton's Workloads and the owners of their replica counts
 ///
-/// In all namespaces, or in the one of -n. TAKEOVERS counts the fields that Baton has taken over from other managers, CONTENDED the
+/// In all namespaces, or in the one of -n. TAKEOVERS counts the fields that Baton has taken over from other managers, CONTESTED the
 /// children that another manager overwrites again and again, and PLAN the children that would change according to the plan.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -76,7 +76,7 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<String>,
     takeovers: i32,
-    contended: usize,
+    contested: usize,
     planned: usize,
 }
 
@@ -91,7 +91,7 @@ impl Row {
             owner: ownership.as_ref().map(|ownership| ownership.owner.clone()),
             phase: ownership.map(|ownership| ownership.phase),
             takeovers: status.takeovers.iter().map(|takeover| takeover.count).sum(),
-            contended: status.children.iter().filter(|child| child.state == "Contested").count(),
+            contested: status.children.iter().filter(|child| child.state == "Contested").count(),
             planned: status.plan.iter().filter(|child| child.action != "Nothing").count(),
         }
     }
@@ -101,12 +101,12 @@ pub(crate) async fn run(args: WorkloadsArgs, cluster: &ClusterArgs, terminal: &m
     let connection = Connection::new(cluster).await?;
     let workloads = list(&connection, cluster.namespace.clone()).await?;
     let rows: Vec<_> = workloads.iter().map(Row::of).collect();
-    args.output.output.print(terminal, &rows, |terminal| {
+    args.output.print(terminal, &rows, |terminal| {
         if rows.is_empty() {
             return writeln!(terminal.out, "No Workloads.");
         }
         let mut table =
-            Table::new(["NAMESPACE", "NAME", "REPLICAS", "OWNER", "PHASE", "TAKEOVERS", "CONTENDED", "PLAN"]);
+            Table::new(["NAMESPACE", "NAME", "REPLICAS", "OWNER", "PHASE", "TAKEOVERS", "CONTESTED", "PLAN"]);
         for row in &rows {
             table.row(cells(row));
         }
@@ -124,7 +124,7 @@ async fn list(connection: &Connection, namespace: Option<String>) -> Result<Vec<
         }
         target => target?,
     };
-    let api = connection.api(&Target { namespace, ..target });
+    let api = Target { namespace, ..target }.api(connection.client.clone());
     let list = with_timeout(connection.limit(), api.list(&ListParams::default())).await;
     Ok(list.map_err(|error: ApiError| connection.failed("list the Workloads", error))?.items)
 }
@@ -148,7 +148,7 @@ fn cells(row: &Row) -> [Cell; 8] {
         Cell::new(text(&row.owner), CYAN),
         Cell::new(text(&row.phase), phase),
         count(usize::try_from(row.takeovers).unwrap_or_default(), YELLOW),
-        count(row.contended, RED),
+        count(row.contested, RED),
         count(row.planned, YELLOW),
     ]
 }

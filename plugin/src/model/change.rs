@@ -12,21 +12,21 @@ use super::{
 };
 use crate::text::shortened;
 
-/// What happens to a field.
+/// The kind of change of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ChangeKind {
-    /// It is new.
+    /// The field is new.
     Added,
-    /// It gets another value.
+    /// The field gets another value.
     Changed,
-    /// It is removed.
+    /// The field is removed.
     Removed,
-    /// It stays, and the writer doesn't own it any more.
+    /// The field stays, and the writer doesn't own it any more.
     Released,
-    /// It stays, and the writer comes to own it.
+    /// The field stays, and the writer comes to own it.
     Shared,
-    /// Another manager owns it, so the write is refused.
+    /// Another manager owns the field, so the write is refused.
     Conflict,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum ChangeKind {
 pub(crate) struct FieldChange {
     /// The field.
     pub(crate) path: String,
-    /// What happens.
+    /// The kind of the change.
     #[serde(rename = "change")]
     pub(crate) kind: ChangeKind,
     /// The value before.
@@ -83,7 +83,7 @@ impl FieldChange {
     }
 }
 
-/// A write whose effects are told apart by field.
+/// A write, for its changes field by field.
 pub(crate) struct Write<'w> {
     pub(crate) before: Option<&'w LiveObject>,
     /// The writer, if it becomes an owner.
@@ -149,7 +149,7 @@ impl Write<'_> {
         self.changes(&Effects { sets, ..Effects::default() }, after)
     }
 
-    /// The fields that the writer comes to own as well, or that nobody owned.
+    /// The fields that the writer comes to own as well, or that had no owner.
     fn shared(&self, had: &Owners<'_>, have: &Owners<'_>, known: &[FieldChange]) -> Vec<FieldChange> {
         let known: HashSet<&str> = known.iter().map(|change| change.path.as_str()).collect();
         let gained = moves(had, have).into_iter().filter(|one| {

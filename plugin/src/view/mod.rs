@@ -12,7 +12,7 @@ use serde::Serialize;
 pub(crate) use self::{
     rows::{changes_table, manager_cells, moved_values, moves_table, owners_table},
     table::{Cell, Table},
-    written::{finish, write_object, write_warnings},
+    written::{WriteArgs, write_object, write_warnings},
 };
 use crate::{error::CommandError, terminal::Terminal};
 
@@ -22,9 +22,9 @@ pub(crate) enum Format {
     /// For people.
     #[default]
     Table,
-    /// For programs.
+    /// For programs, as JSON.
     Json,
-    /// The same as YAML.
+    /// For programs, as YAML.
     Yaml,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Format,
 }
 
-impl Format {
+impl OutputArgs {
     /// Prints a result for programs, or calls `table` to print it for people.
     pub(crate) fn print<T: Serialize + ?Sized>(
         self,
@@ -44,10 +44,10 @@ impl Format {
         result: &T,
         table: impl FnOnce(&mut Terminal) -> io::Result<()>,
     ) -> Result<(), CommandError> {
-        match self {
-            Self::Table => table(terminal)?,
-            Self::Json => writeln!(terminal.out, "{}", json(result, serde_json::to_string_pretty)?)?,
-            Self::Yaml => write!(terminal.out, "{}", yaml(result)?)?,
+        match self.output {
+            Format::Table => table(terminal)?,
+            Format::Json => writeln!(terminal.out, "{}", json(result, serde_json::to_string_pretty)?)?,
+            Format::Yaml => write!(terminal.out, "{}", yaml(result)?)?,
         }
         Ok(())
     }
@@ -58,11 +58,11 @@ pub(crate) fn json<T: Serialize + ?Sized>(
     result: &T,
     write: impl FnOnce(&T) -> serde_json::Result<String>,
 ) -> Result<String, CommandError> {
-    let text = write(result).map_err(|error| CommandError::Format("JSON", error.into()))?;
+    let text = write(result).map_err(CommandError::format("JSON"))?;
     Ok(text.replace('\u{7f}', "\\u007f"))
 }
 
 /// A result as YAML.
 pub(crate) fn yaml<T: Serialize + ?Sized>(result: &T) -> Result<String, CommandError> {
-    baton_merge::yaml::to_string(result).map_err(|error| CommandError::Format("YAML", error.into()))
+    baton_merge::yaml::to_string(result).map_err(CommandError::format("YAML"))
 }

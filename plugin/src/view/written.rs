@@ -2,11 +2,13 @@
 
 use std::io;
 
+use clap::Args;
+
 use super::{OutputArgs, changes_table, moves_table};
 use crate::{
-    error::{CommandError, Exit},
+    error::Ending,
     terminal::{BOLD, CYAN, GREEN, PLAIN, RED, Terminal},
-    write::{Step, Steps, WrittenReport},
+    write::{DryRunArgs, DryRunStrategy, StepReport, Steps, WrittenReport},
 };
 
 /// Writes the result of one write: a line for the object, and one for each field. Warnings go to standard error.
@@ -20,30 +22,41 @@ pub(crate) fn write_object(report: &WrittenReport, terminal: &mut Terminal) -> i
     write_notes(report, terminal, "  ")
 }
 
-/// Writes the result of all steps, with what is left to do if none was refused.
-pub(crate) fn finish(
-    steps: Steps<'_>,
-    left_to_do: Vec<String>,
+/// The flags of a command that writes in steps.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct WriteArgs {
+    #[command(flatten)]
+    dry_run: DryRunArgs,
+    #[command(flatten)]
     output: OutputArgs,
-    terminal: &mut Terminal,
-) -> Result<Exit, CommandError> {
-    let (report, exit) = steps.report(left_to_do);
-    output.output.print(terminal, &report, |terminal| {
-        writeln!(terminal.out, "{BOLD}{}{BOLD:#}", report.object)?;
-        for (Step { what, written, moves }, number) in report.steps.iter().zip(1..) {
-            write!(terminal.out, "{number}. {what}: ")?;
-            write_result(written, terminal)?;
-            if !moves.is_empty() {
-                moves_table(moves).write(&mut *terminal.out, "   ")?;
+}
+
+impl WriteArgs {
+    /// How far the writes go. Warns of a deprecated value.
+    pub(crate) fn dry_run(self, terminal: &mut Terminal) -> io::Result<DryRunStrategy> {
+        self.dry_run.get(terminal)
+    }
+
+    /// Prints the result of all steps, with what is left to do if none was refused.
+    pub(crate) fn finish(self, steps: Steps<'_>, left_to_do: Vec<String>, terminal: &mut Terminal) -> Ending {
+        let (report, exit) = steps.report(left_to_do);
+        self.output.print(terminal, &report, |terminal| {
+            writeln!(terminal.out, "{BOLD}{}{BOLD:#}", report.object)?;
+            for (StepReport { what, written, moves }, number) in report.steps.iter().zip(1..) {
+                write!(terminal.out, "{number}. {what}: ")?;
+                write_result(written, terminal)?;
+                if !moves.is_empty() {
+                    moves_table(moves).write(&mut *terminal.out, "   ")?;
+                }
+                write_notes(written, terminal, "   ")?;
             }
-            write_notes(written, terminal, "   ")?;
-        }
-        if !report.left_to_do.is_empty() {
-            writeln!(terminal.out, "{CYAN}Left to do:{CYAN:#}")?;
-        }
-        report.left_to_do.iter().try_for_each(|one| writeln!(terminal.out, "- {one}"))
-    })?;
-    Ok(exit)
+            if !report.left_to_do.is_empty() {
+                writeln!(terminal.out, "{CYAN}Left to do:{CYAN:#}")?;
+            }
+            report.left_to_do.iter().try_for_each(|one| writeln!(terminal.out, "- {one}"))
+        })?;
+        Ok(exit)
+    }
 }
 
 /// Writes what happened to the object, to the end of the line.

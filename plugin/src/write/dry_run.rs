@@ -10,14 +10,14 @@ use clap::{
 
 use crate::terminal::Terminal;
 
-/// How far a write goes, by kubectl's words.
+/// How far a write goes, by the values of kubectl's flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DryRunStrategy {
-    /// It is stored.
+    /// The write is stored.
     None,
-    /// It is predicted here, and not sent.
+    /// The write is predicted here, and not sent.
     Client,
-    /// The server does everything but store it.
+    /// The server does everything but store the write.
     Server,
 }
 
@@ -37,7 +37,7 @@ impl DryRunStrategy {
 #[derive(Clone)]
 struct DryRunParser;
 
-/// The warning about a boolean, in the words of kubectl.
+/// kubectl's warning about a boolean.
 const DEPRECATED: &str = "Boolean values for --dry-run are deprecated and will be removed in a future version. \
                           Must be \"none\", \"server\", or \"client\".";
 

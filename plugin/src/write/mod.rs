@@ -1,5 +1,6 @@
 //! Writes of objects: what they are made from, their predictions, and their results.
 
+mod applied;
 mod dry_run;
 mod edit;
 mod intent;
@@ -9,10 +10,11 @@ mod steps;
 mod writer;
 
 pub(crate) use self::{
+    applied::Applied,
     dry_run::{DryRunArgs, DryRunStrategy},
     intent::{Intent, IntentArgs},
     object::Opened,
     report::WrittenReport,
-    steps::{Step, Steps},
+    steps::{StepReport, Steps},
     writer::{KUBECTL, Written},
 };

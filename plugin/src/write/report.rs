@@ -32,7 +32,7 @@ pub(crate) struct WrittenReport {
     /// How the server's response compares with the prediction: `agreed`, `filledIn`, `uncertain` or `differs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prediction: Option<&'static str>,
-    /// Where it differs.
+    /// The differences from the prediction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) differences: Vec<String>,
     /// The server's warnings.
@@ -41,7 +41,7 @@ pub(crate) struct WrittenReport {
 }
 
 impl WrittenReport {
-    /// Of a write that couldn't be tried.
+    /// The report of a write that couldn't be tried.
     pub(super) fn failed(object: String, dry_run: DryRunStrategy, message: String) -> Self {
         Self { object, result: "refused", dry_run: dry_run.name(), message: Some(message), ..Self::default() }
     }
@@ -51,7 +51,7 @@ impl WrittenReport {
         self.result == "refused"
     }
 
-    /// Why it is refused, and how far the prediction goes, line by line.
+    /// The reason of a refusal, and how far the prediction goes, line by line.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
         let message = self.message.as_deref().filter(|_| self.result != "conflict");
         message.into_iter().chain(self.certainty.as_deref()).flat_map(str::lines)
@@ -85,7 +85,7 @@ impl Written {
         }
     }
 
-    /// What happened to the object, or would happen, and why the server refuses it.
+    /// The result for the object, and the server's message if it refuses the write.
     fn result(&self) -> (&'static str, Option<String>) {
         let stored = |changed: bool| match (&self.before, changed) {
             (None, _) => "created",

@@ -12,18 +12,18 @@ use crate::{
 
 /// Writes of an object, each from the object that the one before leaves.
 pub(crate) struct Steps<'o> {
-    opened: &'o Opened,
+    pub(crate) opened: &'o Opened,
     dry_run: DryRunStrategy,
     /// The object after the last one.
     pub(crate) live: LiveObject,
-    done: Vec<Step>,
+    done: Vec<StepReport>,
     exit: Exit,
 }
 
 /// A write, for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Step {
+pub(crate) struct StepReport {
     /// A sentence about it.
     #[serde(rename = "step")]
     pub(crate) what: String,
@@ -39,8 +39,8 @@ pub(crate) struct Step {
 pub(crate) struct StepsReport {
     /// The object: `deployment.apps/web`.
     pub(crate) object: String,
-    pub(crate) steps: Vec<Step>,
-    /// What people still have to do.
+    pub(crate) steps: Vec<StepReport>,
+    /// The work that is left to the user.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) left_to_do: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl<'o> Steps<'o> {
             Err(error) if !self.done.is_empty() => {
                 let written = WrittenReport::failed(self.opened.name(), dry_run, error.line());
                 self.exit = written.exit();
-                self.done.push(Step { what: step.into(), written, moves: Vec::new() });
+                self.done.push(StepReport { what: step.into(), written, moves: Vec::new() });
                 return Ok(());
             }
             written => written?,
@@ -83,7 +83,7 @@ impl<'o> Steps<'o> {
         if let Some(before) = &written.before {
             self.live = before.clone();
         }
-        let mut step = Step { what: step.into(), written: report, moves: Vec::new() };
+        let mut step = StepReport { what: step.into(), written: report, moves: Vec::new() };
         if let Some(after) = written.into_after()? {
             let arena = Arena::new();
             step.moves = moves(&Owners::of(&arena, &self.live), &Owners::of(&arena, &after));

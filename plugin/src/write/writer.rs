@@ -26,7 +26,7 @@ pub(crate) struct Written {
     pub(crate) before: Option<LiveObject>,
     /// The request with its prediction.
     pub(crate) write: PreparedWrite,
-    /// What the server did with it; none if it wasn't sent.
+    /// The server's outcome; none if it wasn't sent.
     pub(crate) outcome: Option<Outcome>,
     /// The server's warnings.
     pub(crate) warnings: Vec<String>,
@@ -126,13 +126,13 @@ impl Written {
         }
     }
 
-    /// The same for the next prediction: a predicted object with another version than the one before.
+    /// The object afterwards, for the next prediction: a predicted object with another version than the one before.
     pub(crate) fn into_after(self) -> Result<Option<LiveObject>, CommandError> {
         match (self.outcome, self.write.prediction) {
             (Some(Outcome::Stored { object, .. }), _) => Ok(Some(object)),
             (None, Ok(Prediction::Stored(stored))) => {
                 let returned = stored.returned(self.before.as_ref());
-                Ok(Some(returned.map_err(|error| CommandError::Format("an object", error.into()))?))
+                returned.map(Some).map_err(CommandError::format("an object"))
             }
             (None | Some(Outcome::Skipped), Ok(Prediction::NoOp)) => Ok(self.before),
             _ => Ok(None),
@@ -157,7 +157,7 @@ impl Written {
         }
     }
 
-    /// The values of the object before that differ in another state of it, or are gone, whoever changed them.
+    /// The values of the object before that differ in another state of it, or are gone, by any change.
     pub(crate) fn other_values(&self, after: &LiveObject) -> Vec<FieldChange> {
         self.as_write().other_values(after)
     }

@@ -26,7 +26,7 @@ use crate::{
 
 /// Show changes of owners as they happen
 ///
-/// A line for each field whose owners change: the time, the field, the managers that lost and gained it, the old and the new value. Values
+/// Prints a line for each field whose owners change: the time, the field, the managers that lost and gained it, the old and the new value. Values
 /// of Secrets, environment variables and arguments are never shown. The command runs until it is stopped. With -o json each line is an
 /// object of its own.
 ///
@@ -58,25 +58,25 @@ pub(crate) struct WatchArgs {
     output: OutputArgs,
 }
 
-/// What happened to an object.
+/// LineContent happened to an object.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
-    /// When.
+    /// The time.
     time: String,
     #[serde(flatten)]
-    what: What,
+    what: LineContent,
 }
 
 impl Line {
     fn note(time: String, note: String) -> Self {
-        Self { time, what: What::Note { note } }
+        Self { time, what: LineContent::Note { note } }
     }
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum What {
+enum LineContent {
     /// The owners of a field changed.
     Move(Move),
     /// Something else.
@@ -96,7 +96,8 @@ impl Watched<'_> {
             let found = [&have, &had].into_iter().find_map(|owners| owners.path(query).ok());
             moves.retain(|one| found.is_some_and(|path| one.is_within(path)));
         }
-        let line = |one: Move| Line { time: one.time().unwrap_or(now).to_owned(), what: What::Move(one) };
+        let line =
+            |one: Move| Line { time: one.time().unwrap_or(now).to_owned(), what: LineContent::Move(one) };
         moves.into_iter().map(line).collect()
     }
 }
@@ -123,7 +124,8 @@ pub(crate) async fn run(args: WatchArgs, cluster: &ClusterArgs, terminal: &mut T
         }
     };
     let mut stopped = pin!(stopped);
-    let mut states = pin!(watch_object(connection.api(&target), &target.name).default_backoff());
+    let mut states =
+        pin!(watch_object(target.api(connection.client.clone()), &target.name).default_backoff());
     loop {
         let state = tokio::select! {
             () = &mut stopped => return Ok(Exit::Done),
@@ -182,8 +184,8 @@ impl Printer<'_> {
         let out = &mut self.terminal.out;
         match self.format {
             Format::Table => match &line.what {
-                What::Note { note } => writeln!(out, "{DIM}{}{DIM:#}  {note}", line.time)?,
-                What::Move(one) => {
+                LineContent::Note { note } => writeln!(out, "{DIM}{}{DIM:#}  {note}", line.time)?,
+                LineContent::Move(one) => {
                     let (from, to) = (labels(&one.lost), labels(&one.gained));
                     let value = moved_values(one);
                     writeln!(

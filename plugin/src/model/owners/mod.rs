@@ -4,8 +4,6 @@ mod entries;
 mod moves;
 mod tree;
 
-use std::collections::HashMap;
-
 use baton_apply::{LiveObject, ManagedFieldsEntry, Secrecy};
 use baton_merge::{
     Arena,
@@ -36,7 +34,7 @@ pub(crate) struct Manager {
     pub(crate) subresource: Option<String>,
     /// The version in which its fields are meant.
     pub(crate) api_version: String,
-    /// When its entry last changed, as the server wrote it.
+    /// The time of its entry's last change, as the server wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<String>,
 }
@@ -100,7 +98,7 @@ pub(crate) fn labels(managers: &[Manager]) -> String {
 pub(crate) struct Owners<'a> {
     /// The managers, in the order of `managedFields`.
     pub(crate) managers: Vec<Manager>,
-    /// What each owns.
+    /// The fields of each manager.
     pub(crate) sets: Vec<FieldSet<'a>>,
     /// The object.
     pub(crate) object: Value<'a>,
@@ -114,21 +112,13 @@ impl<'a> Owners<'a> {
     /// Reads the owners of an object. An entry that can't be read owns nothing; of two with the same identity the last one counts.
     pub(crate) fn of(arena: &'a Arena, live: &'a LiveObject) -> Self {
         let object = Value::from_text(arena, live.as_text()).unwrap_or(Value::Null);
-        let entries: Vec<_> =
-            live.managed_fields().into_iter().map(|entry| (Manager::of(&entry), entry)).collect();
-        let last: HashMap<_, _> =
-            entries.iter().enumerate().map(|(at, (manager, _))| (manager.identity(), at)).collect();
-        let (mut managers, mut sets) = (Vec::new(), Vec::new());
-        for (at, (manager, entry)) in entries.iter().enumerate() {
-            if last.get(&manager.identity()) == Some(&at) {
-                managers.push(manager.clone());
-                sets.push(entry.fields(arena).unwrap_or_default());
-            }
-        }
+        let entries = live.current_entries();
+        let managers = entries.iter().map(Manager::of).collect();
+        let sets = entries.iter().map(|entry| entry.fields(arena).unwrap_or_default()).collect();
         Self { managers, sets, object, schema: FieldSet::default(), secrecy: secrecy_of(object), arena }
     }
 
-    /// The same, with the fields that the object has by its schema. With them, a part that is owned as a whole differs from a map or a
+    /// The owners with the fields that the object has by its schema. With these, a part that is owned as a whole differs from a map or a
     /// list without an owned field.
     pub(crate) fn with_schema(self, schema: FieldSet<'a>) -> Self {
         Self { schema, ..self }
@@ -186,7 +176,7 @@ impl<'a> Owners<'a> {
     }
 }
 
-/// That of the object's kind. An object without a kind may be a Secret.
+/// The secrecy of the object's kind. An object without a kind may be a Secret.
 fn secrecy_of(object: Value<'_>) -> Secrecy {
     let text = |name: &str| object.get(name)?.as_str();
     let group = text("apiVersion").and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);

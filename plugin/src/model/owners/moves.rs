@@ -34,7 +34,7 @@ impl Move {
         is_within(&self.path, &path.to_string())
     }
 
-    /// When it happened: the last write of those that gained the field. None if no manager gained it.
+    /// The time of the move: the last write of those that gained the field. None if no manager gained it.
     pub(crate) fn time(&self) -> Option<&str> {
         self.gained.iter().filter_map(|manager| manager.time.as_deref()).max()
     }

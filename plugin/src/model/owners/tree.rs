@@ -26,7 +26,7 @@ pub(crate) struct OwnedField<'a> {
 /// All fields of an object, each before those in it. Structs and maps without an owner of their own are left out.
 pub(crate) fn fields<'a>(owners: &Owners<'a>) -> Vec<OwnedField<'a>> {
     let sets: Vec<_> = owners.sets.iter().copied().enumerate().collect();
-    let mut walk = Walk { owners, path: Vec::new(), found: Vec::new() };
+    let mut walk = FieldTree { owners, path: Vec::new(), found: Vec::new() };
     walk.children(Some(owners.object), &sets, FieldSet::default());
     walk.found
 }
@@ -34,13 +34,13 @@ pub(crate) fn fields<'a>(owners: &Owners<'a>) -> Vec<OwnedField<'a>> {
 /// The fields that managers own below a place, by their position.
 type Sets<'a> = [(usize, FieldSet<'a>)];
 
-struct Walk<'o, 'a> {
+struct FieldTree<'o, 'a> {
     owners: &'o Owners<'a>,
     path: Vec<PathElement<'a>>,
     found: Vec<OwnedField<'a>>,
 }
 
-impl<'a> Walk<'_, 'a> {
+impl<'a> FieldTree<'_, 'a> {
     /// `unowned` are fields that the schema has here and no manager owns.
     fn children(&mut self, value: Option<Value<'a>>, sets: &Sets<'a>, unowned: FieldSet<'a>) {
         let branches = |(position, set): &(usize, FieldSet<'a>)| (*position, set.branches().collect());
@@ -93,7 +93,7 @@ impl<'a> Walk<'_, 'a> {
             [] if !owners.is_empty() => self.owners.in_schema(&self.path),
             _ => FieldSet::default(),
         };
-        // Without an owner, a map is looked into and a list isn't: its items have no names.
+        // Without an owner, the members of a map are fields and the items of a list aren't: they have no names.
         let has_fields = !below.is_empty()
             || !unowned.is_empty()
             || (owners.is_empty()

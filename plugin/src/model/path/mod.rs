@@ -2,7 +2,7 @@
 //! `.metadata.labels["app.kubernetes.io/name"]`, or FieldsV1: `{"f:spec":{"f:replicas":{}}}`.
 //!
 //! A path is read in two steps: [`FieldQuery`] is its text, and [`resolve()`] finds the field of an object. The names in a path may
-//! contain dots, so only the object tells where they end.
+//! contain dots, so their ends are found in the object.
 
 mod parse;
 mod resolve;
@@ -26,7 +26,7 @@ pub(crate) fn this_and_above(path: &str) -> impl Iterator<Item = &str> {
     ends.map(|(end, _)| end).chain([path.len()]).map(|end| &path[..end])
 }
 
-/// Fails if a field names the object, or an item of a list: a manager can't stop to apply that alone.
+/// Fails if a field names the object, or an item of a list: a manager can't release that alone.
 pub(crate) fn check_droppable(path: Path<'_>) -> Result<(), PathError> {
     let is_name = match path.elements() {
         [Field("apiVersion" | "kind" | "metadata")] | [Field("metadata"), Field("name" | "namespace")] => {
@@ -38,16 +38,16 @@ pub(crate) fn check_droppable(path: Path<'_>) -> Result<(), PathError> {
     if is_name { Err(PathError::Name(path.to_string())) } else { Ok(()) }
 }
 
-/// Why a path can't be used.
+/// The error of a path that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PathError {
-    /// It isn't a path.
+    /// The text isn't a path.
     #[error("{path:?} is no field path: {problem}")]
     Syntax { path: String, problem: String },
     /// The object has no such field, and no manager owns one. `similar` are paths that it has.
     #[error("the object has no field {path}{}", did_you_mean(.similar))]
     NoSuchField { path: String, similar: Vec<String> },
-    /// It names an object, or an item of a list.
+    /// The field names an object, or an item of a list.
     #[error("{0} names what is applied, and can't be left out")]
     Name(String),
     /// Several items have these keys.
@@ -78,7 +78,7 @@ enum Segment {
 }
 
 impl FieldQuery {
-    /// As it was written.
+    /// The path as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }

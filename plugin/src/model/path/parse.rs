@@ -116,7 +116,7 @@ fn in_brackets(inner: &str) -> Result<Segment, String> {
         .ok_or_else(|| format!("[{inner}] is no item: write [name=web], [=value], [0] or [\"a.name\"]"))
 }
 
-/// What is in the brackets of a filter in `JSONPath`, as kubectl has it: `?(@.name=="web")`.
+/// The text in the brackets of a filter in `JSONPath`, as kubectl has it: `?(@.name=="web")`.
 fn json_path(inner: &str) -> String {
     let filter = inner.strip_prefix("?(").and_then(|inner| inner.strip_suffix(')'));
     filter.map_or_else(|| inner.to_owned(), |filter| filter.replace("@.", "").replace("==", "="))

@@ -10,8 +10,10 @@ use baton_merge::{
 use kube::core::ApiResource;
 use serde_json::Value as Json;
 
-use crate::{ownership::LAST_APPLIED, spelled::Step};
+use crate::spelled::SpelledStep;
 
+/// The annotation in which client-side `kubectl apply` keeps what it applied last.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const HIDDEN: &str = Secrecy::HIDDEN;
 /// How many characters of a value are shown.
 const LONGEST: usize = 80;
@@ -85,16 +87,11 @@ impl Secrecy {
     }
 
     /// Whether the value of a field isn't shown, by its path as the server spells it.
-    pub(crate) fn hides_spelled(self, steps: &[Step<'_>]) -> bool {
-        let name = |step: &Step<'_>| match *step {
-            Step::Name(name) => name.to_owned(),
-            Step::InBrackets(key) => {
-                if step.is_item() {
-                    String::new()
-                } else {
-                    key.to_owned()
-                }
-            }
+    pub(crate) fn hides_spelled(self, steps: &[SpelledStep<'_>]) -> bool {
+        let name = |step: &SpelledStep<'_>| match *step {
+            SpelledStep::Name(name) => name.to_owned(),
+            SpelledStep::InBrackets(_) if step.is_item() => String::new(),
+            SpelledStep::InBrackets(key) => key.to_owned(),
         };
         let names: Vec<String> = steps.iter().map(name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -158,6 +155,7 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use PathElement::Field;
     use baton_merge::Arena;
     use serde_json::json;
 
@@ -172,27 +170,21 @@ mod tests {
         shown_of(Secrecy::Usual, elements, value)
     }
 
-    const CONTAINERS: PathElement<'static> = PathElement::Field("containers");
-    const ENV: PathElement<'static> = PathElement::Field("env");
+    const CONTAINERS: PathElement<'static> = Field("containers");
+    const ENV: PathElement<'static> = Field("env");
     const APP: PathElement<'static> = PathElement::Key(&[("name", Value::String("app"))]);
     const PASSWORD: PathElement<'static> = PathElement::Key(&[("name", Value::String("PASSWORD"))]);
-
-    #[test]
-    fn a_value_is_shown_as_json() {
-        assert_eq!(shown_at(&[CONTAINERS, APP, PathElement::Field("image")], &json!("app:1")), r#""app:1""#);
-        assert_eq!(shown_at(&[PathElement::Field("replicas")], &json!(3)), "3");
-    }
 
     #[test]
     fn the_data_of_a_secret_is_hidden_and_that_of_another_kind_is_not() {
         let secret =
             json!({"data": {"password": "aHVudGVyMg=="}, "stringData": {"pin": 1234}, "type": "Opaque"});
         for top in SECRET_DATA {
-            let path = [PathElement::Field(top), PathElement::Field("password")];
+            let path = [Field(top), Field("password")];
             for depth in 1..=2 {
                 assert_eq!(shown_of(Secrecy::Secret, &path[..depth], &json!("hunter2")), HIDDEN);
             }
-            assert_eq!(shown_of(Secrecy::Usual, &path, &json!("shown")), r#""shown""#);
+            assert_eq!(shown_at(&path, &json!("shown")), r#""shown""#);
         }
         let text = shown_of(Secrecy::Secret, &[], &secret);
         assert_eq!(text, r#"{"data":"(hidden)","stringData":"(hidden)","type":"Opaque"}"#);
@@ -202,68 +194,61 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_an_environment_variable_is_shown() {
-        let path = [CONTAINERS, APP, ENV, PASSWORD, PathElement::Field("value")];
-        for depth in 4..=path.len() {
-            assert_eq!(shown_at(&path[..depth], &json!({"name": "PASSWORD", "value": "hunter2"})), HIDDEN);
-        }
-        for depth in 1..4 {
-            let container = json!({"env": [{"name": "PASSWORD", "value": "hunter2"}]});
-            let value = if depth == 3 { json!([{"name": "P", "value": "hunter2"}]) } else { container };
-            let text = shown_at(&path[..depth.min(2)], &json!({"env": value}));
-            assert!(!text.contains("hunter2"), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_label_named_env_is_not_secret() {
-        let path = [PathElement::Field("metadata"), PathElement::Field("labels"), ENV];
-        assert_eq!(shown_at(&path, &json!("prod")), r#""prod""#);
-        assert_eq!(shown_at(&path[..2], &json!({"env": "prod"})), r#"{"env":"prod"}"#);
-    }
-
-    #[test]
-    fn a_whole_environment_is_hidden_too() {
-        assert_eq!(shown_at(&[CONTAINERS, APP, ENV], &json!([{"name": "P", "value": "hunter2"}])), HIDDEN);
-    }
-
-    #[test]
-    fn a_password_among_the_arguments_of_a_program_is_hidden() {
+    fn values_that_may_be_secret_are_hidden_and_others_are_shown_as_json() {
+        const METADATA: PathElement<'static> = Field("metadata");
+        const ANNOTATIONS: PathElement<'static> = Field("annotations");
+        const VOLUMES: PathElement<'static> = Field("volumes");
+        let variable = json!({"name": "PASSWORD", "value": "hunter2"});
         let args = json!(["--user=app", "--password=hunter2"]);
-        assert_eq!(shown_at(&[CONTAINERS, APP, PathElement::Field("args")], &args), HIDDEN);
         let probe = json!({"exec": {"command": ["check", "--password=hunter2"]}});
-        let text = shown_at(&[CONTAINERS, APP, PathElement::Field("livenessProbe")], &probe);
-        assert_eq!(text, r#"{"exec":{"command":"(hidden)"}}"#);
-    }
-
-    #[test]
-    fn what_a_volume_driver_gets_is_hidden() {
-        let volume = [PathElement::Field("volumes"), APP];
         let csi = json!({"csi": {"driver": "d", "volumeAttributes": {"password": "hunter2"}}});
-        assert_eq!(shown_at(&volume, &csi), r#"{"csi":{"driver":"d","volumeAttributes":"(hidden)"}}"#);
-        let options = ["flexVolume", "options", "password"].map(PathElement::Field);
-        assert_eq!(shown_at(&[&volume[..], &options].concat(), &json!("hunter2")), HIDDEN);
-    }
-
-    #[test]
-    fn annotations_that_hold_objects_are_hidden() {
-        let annotations = [PathElement::Field("metadata"), PathElement::Field("annotations")];
-        let text = shown_at(&annotations, &json!({LAST_APPLIED: "hunter2", "note": "x"}));
-        assert_eq!(text, format!(r#"{{"{LAST_APPLIED}":"(hidden)","note":"x"}}"#));
-        let at = |name, value: &str| {
-            shown_at(&[annotations[0], annotations[1], PathElement::Field(name)], &json!(value))
-        };
-        assert_eq!(at(LAST_APPLIED, "hunter2"), HIDDEN);
-        assert_eq!(at("kapp.k14s.io/original", r#"{"kind":"Secret","data":{"a":"aHVudGVyMg=="}}"#), HIDDEN);
-        assert_eq!(at("objectset.rio.cattle.io/applied", "H4sIAAAAAAAA/4yPQUvE"), HIDDEN);
-        assert_eq!(at("backup", "apiVersion: v1\nkind: Secret\nstringData: {a: hunter2}\n"), HIDDEN);
-        assert_eq!(at("backup", r#""{\"kind\": \"Secret\"}""#), HIDDEN);
-        assert_eq!(at("note", "x"), r#""x""#);
+        let applied = json!({LAST_APPLIED: "hunter2", "note": "x"});
+        let rows: &[(&[PathElement<'_>], &Json, &str)] = &[
+            (&[CONTAINERS, APP, Field("image")], &json!("app:1"), r#""app:1""#),
+            (&[Field("replicas")], &json!(3), "3"),
+            // An environment variable, alone and in what is around it.
+            (&[CONTAINERS, APP, ENV, PASSWORD, Field("value")], &json!("hunter2"), HIDDEN),
+            (&[CONTAINERS, APP, ENV, PASSWORD], &variable, HIDDEN),
+            (&[CONTAINERS, APP, ENV], &json!([variable]), HIDDEN),
+            (&[CONTAINERS, APP], &json!({"env": [variable]}), r#"{"env":"(hidden)"}"#),
+            (&[CONTAINERS], &json!([{"env": [variable]}]), r#"[{"env":"(hidden)"}]"#),
+            // A label of that name isn't one.
+            (&[METADATA, Field("labels"), ENV], &json!("prod"), r#""prod""#),
+            (&[METADATA, Field("labels")], &json!({"env": "prod"}), r#"{"env":"prod"}"#),
+            // Arguments of programs, and options of volume drivers.
+            (&[CONTAINERS, APP, Field("args")], &args, HIDDEN),
+            (&[CONTAINERS, APP, Field("livenessProbe")], &probe, r#"{"exec":{"command":"(hidden)"}}"#),
+            (&[VOLUMES, APP], &csi, r#"{"csi":{"driver":"d","volumeAttributes":"(hidden)"}}"#),
+            (
+                &[VOLUMES, APP, Field("flexVolume"), Field("options"), Field("password")],
+                &json!("hunter2"),
+                HIDDEN,
+            ),
+            // Annotations that hold objects.
+            (&[METADATA, ANNOTATIONS], &applied, &format!(r#"{{"{LAST_APPLIED}":"(hidden)","note":"x"}}"#)),
+            (&[METADATA, ANNOTATIONS, Field(LAST_APPLIED)], &json!("hunter2"), HIDDEN),
+            (
+                &[METADATA, ANNOTATIONS, Field("original")],
+                &json!(r#"{"kind":"Secret","data":{"a":"aHVudGVyMg=="}}"#),
+                HIDDEN,
+            ),
+            (&[METADATA, ANNOTATIONS, Field("applied")], &json!("H4sIAAAAAAAA/4yPQUvE"), HIDDEN),
+            (
+                &[METADATA, ANNOTATIONS, Field("backup")],
+                &json!("kind: Secret\nstringData: {a: hunter2}\n"),
+                HIDDEN,
+            ),
+            (&[METADATA, ANNOTATIONS, Field("backup")], &json!(r#""{\"kind\": \"Secret\"}""#), HIDDEN),
+            (&[METADATA, ANNOTATIONS, Field("note")], &json!("x"), r#""x""#),
+        ];
+        for (path, value, expected) in rows {
+            assert_eq!(shown_at(path, value), *expected, "{}", Path::new(path));
+        }
     }
 
     #[test]
     fn a_long_value_is_cut_between_characters() {
-        let text = shown_at(&[PathElement::Field("x")], &json!("é".repeat(200)));
+        let text = shown_at(&[Field("x")], &json!("é".repeat(200)));
         assert_eq!(text.chars().count(), LONGEST + 1);
         assert!(text.ends_with('…'));
     }

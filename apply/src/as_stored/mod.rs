@@ -1,15 +1,18 @@
 //! Predictions in the server's spelling.
 
+mod required;
+
+use baton_merge::{Arena, fieldpath::Path};
 use kube::core::{
     Status,
     response::{StatusCause, StatusDetails},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Place, Speller, Types, required::missing};
+use self::required::missing;
 use crate::{
-    ApiError, Arena, Change, FieldPath, LiveObject, ManagedFieldsEntry, Obstacle, Prediction, PreparedWrite,
-    Request, Schemas, Target, fieldpath::Path, find::Finder,
+    ApiError, Change, FieldPath, LiveObject, ManagedFieldsEntry, Obstacle, Prediction, PreparedWrite,
+    Request, Schemas, Target, find::Finder, spelling, types::Types,
 };
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -19,7 +22,7 @@ impl Schemas {
     /// apply in another spelling doesn't [change](crate::PredictedObject::changed) anything. One that leaves out a field which the server
     /// requires is [refused](Prediction::Refused).
     ///
-    /// It is for showing what an apply does. For sending, spell the intent with [`minimal`](Self::minimal).
+    /// For showing the effects of an apply. For sending, spell the intent with [`minimal`](Self::minimal).
     pub fn as_stored(&self, mut write: PreparedWrite, live: Option<&LiveObject>) -> PreparedWrite {
         let Request { target, change: Change::Apply { body, .. } } = &write.request else { return write };
         let kind = &target.resource;
@@ -76,14 +79,10 @@ impl Schemas {
 /// An object of a type as the server stores it, and its `managedFields`. Of a custom resource the server spells the metadata alone.
 fn spelled(mut object: Value, types: &Types, of: &str, is_custom: bool) -> Option<(Value, Value)> {
     let owners = object.get_mut("metadata")?.as_object_mut()?.remove("managedFields").unwrap_or_default();
-    let spell = |value: Value, name| {
-        let speller = Speller { types, of_object: true };
-        speller.value(value, types.named(name), Place::of(name)).unwrap_or_else(|| Map::new().into())
-    };
     if is_custom {
-        object["metadata"] = spell(object["metadata"].take(), OBJECT_META);
+        object["metadata"] = spelling::stored(object["metadata"].take(), types, OBJECT_META);
     } else {
-        object = spell(object, of);
+        object = spelling::stored(object, types, of);
     }
     Some((object, owners))
 }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Types, is_zero, types::Type, types::is_built_in};
+use crate::types::{Type, Types, is_built_in, is_zero};
 
 /// The fields that the server requires though the schemas don't: `validateContainerCommon` in pkg/apis/core/validation.
 const ALSO_REQUIRED: [(&str, &str); 2] =
@@ -24,7 +24,7 @@ struct Search<'t> {
     found: Vec<String>,
 }
 
-/// Where a value is.
+/// The place of a value in an object.
 struct Place<'t> {
     path: String,
     /// The name of its type, or of the one that it is in.

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use baton_merge::value as merge;
 use serde_json::{Map, Value};
-
-use super::is_zero;
 
 /// The types of the API server's OpenAPI document, by name.
 #[derive(Clone, Debug, Default)]
@@ -16,11 +15,11 @@ pub struct Types {
 
 /// A type, as far as spelling depends on it.
 #[derive(Clone, Debug)]
-pub(super) enum Type {
-    /// Nothing that matters for spelling.
+pub(crate) enum Type {
+    /// A type that doesn't matter for spelling.
     Unknown,
     Text,
-    /// Such as `500m`.
+    /// A quantity, such as `500m`.
     Quantity,
     /// The type of this name.
     Named(String),
@@ -51,7 +50,7 @@ const BUILT_IN: [&str; 4] = [
 ];
 
 /// Whether a type is none of a custom resource.
-pub(super) fn is_built_in(name: &str) -> bool {
+pub(crate) fn is_built_in(name: &str) -> bool {
     BUILT_IN.iter().any(|start| name.starts_with(start))
 }
 
@@ -94,7 +93,7 @@ impl Types {
     }
 
     /// The type of this name.
-    pub(super) fn named(&self, name: &str) -> &Type {
+    pub(crate) fn named(&self, name: &str) -> &Type {
         self.types.get(name).unwrap_or(&Type::Unknown)
     }
 }
@@ -167,4 +166,35 @@ fn reference(schema: &Map<String, Value>) -> Option<&str> {
         _ => None,
     };
     schema.get("$ref").or_else(wrapped)?.as_str()?.rsplit('/').next()
+}
+
+/// Whether the value is the same as its absence in a Go type.
+pub(crate) fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.values().all(is_zero),
+        scalar => is_zero_scalar(scalar),
+    }
+}
+
+/// Whether a value without parts is the same as its absence in a Go type.
+pub(crate) fn is_zero_scalar(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether it is a scalar that is the same as its absence in a Go type.
+pub(crate) fn is_zero_value(value: merge::Value<'_>) -> bool {
+    match value {
+        merge::Value::Bool(value) => !value,
+        merge::Value::Int(value) => value == 0,
+        merge::Value::Float(value) => value == 0.0,
+        merge::Value::String(text) => text.is_empty(),
+        merge::Value::Null | merge::Value::List(_) | merge::Value::Map(_) => false,
+    }
 }
