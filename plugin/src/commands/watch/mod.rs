@@ -26,9 +26,9 @@ use crate::{
 
 /// Show changes of owners as they happen
 ///
-/// Prints a line for each field whose owners change: the time, the field, the managers that lost and gained it, the old and the new value. Values
-/// of Secrets, environment variables and arguments are never shown. The command runs until it is stopped. With -o json each line is an
-/// object of its own.
+/// Prints a line for each field whose owners change: the time, the field, the managers that lost and gained it, the old and the new
+/// value. Values of Secrets, environment variables and arguments are never shown. The command runs until it is stopped. With -o json
+/// each line is an object of its own.
 ///
 /// --since first shows the Events about the object. --audit-log first shows the changes in an audit log of the API server; its policy has to
 /// record responses.
@@ -58,7 +58,7 @@ pub(crate) struct WatchArgs {
     output: OutputArgs,
 }
 
-/// LineContent happened to an object.
+/// An event of an object.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
