@@ -84,8 +84,11 @@ fn places(comparison: Option<Comparison>) -> Vec<String> {
     differences.into_iter().map(|difference| difference.place).collect()
 }
 
+/// A change that the server makes to the object that it stores.
+type ServerChange = fn(&mut Value);
+
 fn remove(object: &mut Value, fields: &[&str]) {
-    fields.iter().for_each(|field| drop(container(object).as_object_mut().unwrap().remove(*field)));
+    container(object).as_object_mut().unwrap().retain(|name, _| !fields.contains(&name.as_str()));
 }
 
 fn owners(object: &mut Value) -> &mut Vec<Value> {
@@ -105,7 +108,7 @@ fn a_response_may_only_have_what_the_server_fills_in_or_spells_in_its_own_way() 
     let zeros = || Written::creation(&json!({"image": "app:1", "tty": false, "workingDir": ""}));
     let ports = json!([{"containerPort": 80, "hostPort": 0}]);
     let with_ports = Written::creation(&json!({"image": "app:1", "ports": ports}));
-    let rows: [(&str, Written, fn(&mut Value)); 8] = [
+    let rows: [(&str, Written, ServerChange); 8] = [
         ("an update as predicted", Written::update(), |_| {}),
         ("an apply that changes nothing", Written::noop(), |_| {}),
         ("a creation as predicted", Written::creation(&json!({"image": "app:1"})), |_| {}),
@@ -138,7 +141,7 @@ fn a_mismatch_names_the_place_where_the_response_differs() {
     const BATON: &str = "managedFields of baton Apply apps/v1";
     let half = Written::creation(&json!({"image": "app:1", "resources": {"limits": {"cpu": "0.5"}}}));
     let at = |field: &str| format!(r#".spec.template.spec.containers[name="app"].{field}"#);
-    let rows: [(Written, String, fn(&mut Value)); 9] = [
+    let rows: [(Written, String, ServerChange); 9] = [
         (half, at("resources.limits.cpu"), |object| {
             container(object)["resources"] = json!({"limits": {"cpu": "501m"}});
         }),
