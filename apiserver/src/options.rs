@@ -203,7 +203,7 @@ pub(crate) struct Preconditions {
     pub(crate) resource_version: Option<String>,
 }
 
-/// What happens to the dependents of a deleted object.
+/// The fate of the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Background,

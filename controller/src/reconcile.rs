@@ -147,7 +147,7 @@ async fn observe(watched: Arc<WatchedWorkload>, context: &Context) -> Result<Obs
     Ok(Observed { seen, start, fingerprint })
 }
 
-/// What a pass does.
+/// The work of a pass.
 enum Work {
     /// All children are as the spec says.
     Nothing(Snapshot),

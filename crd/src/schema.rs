@@ -6,12 +6,12 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// A number, or any percentage.
 pub(crate) const PERCENT_RULE: &str = "type(self) == int || self.matches('^[0-9]+%$')";
-/// What to do if [`PERCENT_RULE`] fails.
+/// The advice if [`PERCENT_RULE`] fails.
 pub(crate) const PERCENT_MESSAGE: &str = "write a number such as 2, or a percentage such as 25%";
 
 /// A number, or a percentage of a whole.
 pub(crate) const SHARE_RULE: &str = "type(self) == int || self.matches('^(100|[1-9]?[0-9])%$')";
-/// What to do if [`SHARE_RULE`] fails.
+/// The advice if [`SHARE_RULE`] fails.
 pub(crate) const SHARE_MESSAGE: &str =
     "write a number such as 2, or a percentage from 0% to 100% such as 25%";
 

@@ -66,7 +66,7 @@ impl WorkloadStatus {
         self.observed_generation.is_some_and(|generation| generation >= 0)
     }
 
-    /// What can be read of the JSON text of a status that another version or another program may have written. The rest is left
+    /// All that can be read of the JSON text of a status that another version or another program may have written. The rest is left
     /// out: the next status replaces it.
     pub fn readable(status: &str) -> Self {
         if let Ok(status) = serde_json::from_str(status) {

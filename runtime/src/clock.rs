@@ -1,4 +1,4 @@
-//! What time it is: by the clocks of the system, or by tokio's, which a test may pause.
+//! The time: by the clocks of the system, or by tokio's, which a test may pause.
 //!
 //! Pauses and time limits go by tokio's clock in either case; it is the system's monotonic one unless a test has paused it.
 
@@ -18,7 +18,7 @@ const CLOCK: ClockId = ClockId::Monotonic;
 /// Where the time of day comes from, and the time that leases go by.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    /// What it was when, by tokio's clock; absent where the system's clocks count.
+    /// The time of day at a time of tokio's clock; absent where the system's clocks count.
     set: Option<(Timestamp, tokio::time::Instant)>,
 }
 

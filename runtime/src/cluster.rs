@@ -18,7 +18,7 @@ use crate::{
     metrics::RequestMetrics,
 };
 
-/// What carries the requests of a client.
+/// The service that carries the requests of a client.
 type Transport = BoxService<Request<Body>, Response<Box<DynBody>>, BoxError>;
 
 /// The cluster that a program works in.

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::lock::lock;
 
-    /// What a server has seen.
+    /// The requests that a server has had.
     #[derive(Clone, Default)]
     struct Seen {
         /// The queries, in order.

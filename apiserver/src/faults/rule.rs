@@ -19,7 +19,7 @@ pub(super) type Rules = Box<dyn Fn(&RequestInfo) -> Action + Send + Sync>;
 /// Changes the body of a response.
 type Change = Box<dyn FnOnce(&mut Value) + Send>;
 
-/// What happens to a request.
+/// The fault of a request.
 #[non_exhaustive]
 pub enum Action {
     /// The server gets it, and the client gets the response.

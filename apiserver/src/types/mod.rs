@@ -59,7 +59,7 @@ struct Field {
     default: Option<serde_json::Value>,
 }
 
-/// Which values of a field are omitted.
+/// The values of a field that are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Omitted {
     Never,

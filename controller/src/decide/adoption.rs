@@ -144,7 +144,7 @@ fn about_another_controller(live: &LiveObject, retired: &[String]) -> Option<Str
     let mut owners: Vec<String> =
         owners(live, Path::new(&path)).into_iter().map(|owner| owner.manager).collect();
     owners.sort();
-    // What was made Baton's already goes with the apply that is to come.
+    // Fields that are Baton's already go with the next apply.
     let goes = |owner: &String| owner == FIELD_MANAGER || retired.contains(owner);
     match owners.iter().find(|owner| !goes(owner)) {
         Some(owner) => Some(format!(

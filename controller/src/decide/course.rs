@@ -109,7 +109,7 @@ const GROUNDS: [Read; 4] = [
 /// One pass while it is under way.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// What was read and done. Decisions depend on [`Pass::seen`] alone.
+    /// All that was read and done. Decisions depend on [`Pass::seen`] alone.
     pass: Pass,
     /// Whether writes that change nothing are sent nevertheless.
     always_send: bool,

@@ -7,7 +7,7 @@ use baton_apply::FieldPath;
 pub struct Lacking {
     /// Its path, or the uppermost part of it that is lacking.
     pub path: FieldPath,
-    /// Who owns it.
+    /// Its owner.
     pub manager: String,
     /// Where it is in the schema, such as `.spec.service.ports[].name`.
     pub in_schema: String,

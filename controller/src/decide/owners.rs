@@ -19,11 +19,11 @@ pub const REPLICAS: Path<'static> = Path::new(&[Field("spec"), Field("replicas")
 pub struct Replicas {
     /// `spec.replicas`; the API server fills it in on every Deployment.
     pub count: i32,
-    /// Who owns it.
+    /// Its owner.
     pub owners: ReplicaOwners,
 }
 
-/// Who owns a Deployment's `.spec.replicas`. Several may, as long as they agree on it.
+/// The owners of a Deployment's `.spec.replicas`. There may be several, as long as they agree on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaOwners {
     /// Baton itself.

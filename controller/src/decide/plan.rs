@@ -110,10 +110,10 @@ impl Step {
         }
     }
 
-    /// The effects of a write of this step on single fields, beyond the `stored` effects of its prediction. Given the object `after` the write,
-    /// the managers' losses are confirmed by it. The end of the temporary manager is no takeover.
+    /// The effects of a write of this step on single fields, beyond the `stored` effects of its prediction. Given the object `after`
+    /// the write, the managers' losses are confirmed by it. The end of the temporary manager is no takeover.
     pub fn effects(&self, seen: &Snapshot, mut stored: Effects, after: Option<&LiveObject>) -> Effects {
-        // What a user has applied under the temporary manager's name is the user's.
+        // A field that a user has applied under the temporary manager's name is the user's.
         let ends_handover =
             |takeover: &Takeover| takeover.manager == HANDOVER_MANAGER && takeover.path == REPLICAS.into();
         stored.takeovers.retain(|takeover| !ends_handover(takeover));
@@ -182,7 +182,7 @@ pub struct Refusal {
     pub child: ChildKind,
     /// Why.
     pub cause: Cause,
-    /// Who owns it and what to do, as text.
+    /// The owner and the advice, as text.
     pub message: String,
 }
 

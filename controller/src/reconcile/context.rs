@@ -1,4 +1,4 @@
-//! What all passes share: the way to the API server, the caches, the queue and the records.
+//! The context that all passes share: the way to the API server, the caches, the queue and the records.
 
 use std::{
     collections::BTreeSet,
@@ -42,7 +42,7 @@ use crate::{
     report::outdated_crd_event,
 };
 
-/// What every pass shares.
+/// The context that all passes share.
 pub(crate) struct Context {
     pub(crate) applier: Applier,
     pub(crate) clock: Clock,
@@ -131,7 +131,7 @@ impl Context {
         self.applier.ready().await;
     }
 
-    /// What is remembered of a Workload.
+    /// The record of a Workload.
     pub(crate) fn record<T>(&self, workload: &impl ResourceExt, with: impl FnOnce(&mut Record) -> T) -> T {
         let uid = workload.uid().unwrap_or_default();
         with(lock(&self.records).of(key(workload), &uid, now()))

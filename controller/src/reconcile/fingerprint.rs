@@ -1,4 +1,4 @@
-//! What a pass has read, as digests.
+//! The objects that a pass has read, as digests.
 
 use crate::observe::{Digests, Stores, WatchedWorkload};
 

@@ -100,7 +100,7 @@ fn compared(outcome: &Outcome) -> Option<PredictionOutcome> {
     }
 }
 
-/// What a difference has in common with those of other objects: its place without the names of list items.
+/// The part of a difference that those of other objects have too: its place without the names of list items.
 fn cause(difference: &Difference) -> String {
     let mut depth = 0_usize;
     let is_kept = |character: &char| {

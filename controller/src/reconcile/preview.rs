@@ -21,7 +21,7 @@ use crate::decide::{
 /// How often an object may change between being read and its dry run, before the rest is left to the next pass.
 const MOST_READS: usize = 3;
 
-/// What one pass would do.
+/// The writes that one pass would do.
 pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pass, IntentError> {
     let left = context.left(&seen.workload);
     let mut to_read = out_of_sight(&seen, &left, &BTreeSet::new());

@@ -288,7 +288,7 @@ fn progress(
 /// How many contested fields the condition names.
 const MOST_CONTESTED: usize = 5;
 
-/// Which managers overwrite which fields; nothing without contention.
+/// The managers that overwrite fields, with the fields; `None` without contention.
 fn contested(pass: &Pass) -> Option<ConditionDraft> {
     let describe = |Contested { key: child, path, manager, count, pause }: &Contested<ChildKind>| {
         let (path, manager) = (limits::path(path), limits::manager(manager));

@@ -211,7 +211,7 @@ fn keeps_from_handover(pass: &Pass, from: HandoverPhase, to: HandoverPhase) -> O
     }
 }
 
-/// Who owns the replica count after the pass, by the handover's state machine.
+/// The owner of the replica count after the pass, by the handover's state machine.
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
     let previous = previous.replica_ownership.as_ref();
     // The count of a deleted Deployment is the one that the next is created with.

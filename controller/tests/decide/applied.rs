@@ -19,7 +19,7 @@ use baton_crd::{ChildState, WorkloadStatus};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What the server does with a write.
+/// The server's response to a write.
 #[derive(Clone, Copy, Debug)]
 enum Play {
     Store,

@@ -47,7 +47,7 @@ fn refusal(code: u16) -> ApiError {
     ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
 }
 
-/// What a pass reads until it sends something or is done, while the server has these objects, and the Workload if `exists`; without
+/// The reads of a pass until it sends something or is done, while the server has these objects, and the Workload if `exists`; without
 /// it, the Workload can't be read. The first step that is sent follows.
 fn reads(
     course: &mut Course,
@@ -108,7 +108,7 @@ fn a_new_workloads_deployment_is_sent_at_low_priority_after_its_other_children()
     let spec = json!({"replicas": 3, "service": {"type": "ClusterIP", "ports": [{"port": 80}]}});
     let status =
         |generation| WorkloadStatus { observed_generation: Some(generation), ..WorkloadStatus::default() };
-    // What the CRD fills in, and what Baton reports.
+    // The CRD's defaults, and Baton's status.
     let [new, reported] =
         [-1, 1].map(|generation| Workload { status: Some(status(generation)), ..workload(&spec) });
     let priorities = |workload: &Workload| {

@@ -37,7 +37,7 @@ impl Golden {
     }
 }
 
-/// What a pass would write or refuse. The server stores exactly this snapshot.
+/// The writes and refusals of a pass. The server stores exactly this snapshot.
 fn written(seen: Snapshot) -> Vec<String> {
     let (finished, mut writes) = enforced(seen);
     writes.extend(finished.refused.iter().map(|refusal| format!("{refusal:?}")));

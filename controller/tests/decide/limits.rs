@@ -1,4 +1,4 @@
-//! Whatever a pass holds, its status can be stored and its Events are few.
+//! The limits of a report: of any pass, the status can be stored and its Events are few.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::common::{child, seen, workload};
 const LARGEST_STATUS: usize = 384 * 1024;
 /// The most Events of one pass.
 const MOST_EVENTS: usize = 20;
-/// What the API server accepts.
+/// The API server's limits.
 const LONGEST_NOTE: usize = 1024;
 
 /// Text of any length, of characters that JSON escapes in different ways.

@@ -1,4 +1,4 @@
-//! What a pass decides, as a pure function, with the merge core in the API server's place.
+//! The decisions of a pass, as a pure function, with the merge core in the API server's place.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod adoption;

@@ -1,4 +1,4 @@
-//! What a pass would do, rehearsed with the merge core in the API server's place.
+//! The preview of a pass, rehearsed with the merge core in the API server's place.
 
 use std::sync::Arc;
 

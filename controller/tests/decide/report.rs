@@ -28,7 +28,7 @@ fn now() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
 }
 
-/// What is reported of a pass.
+/// The report of a pass.
 struct Report {
     at: Timestamp,
     status: WorkloadStatus,
@@ -73,7 +73,7 @@ impl Report {
         self.condition(type_).map(brief).unwrap_or_default()
     }
 
-    /// What kstatus reads: `Stalled` or `Reconciling` with its reason; empty when settled.
+    /// The condition that kstatus reads: `Stalled` or `Reconciling` with its reason; empty when settled.
     fn progress(&self) -> String {
         let is_progress = |condition: &&Condition| matches!(&*condition.type_, "Stalled" | "Reconciling");
         let found: Vec<&Condition> = self.status.conditions.iter().filter(is_progress).collect();

@@ -28,7 +28,7 @@ pub enum CompileError {
     Missing {
         /// Where the reference is.
         path: String,
-        /// What it refers to.
+        /// The type that it refers to.
         name: String,
     },
     /// A type that contains itself. A structural schema has no references, so it would never end.
@@ -46,7 +46,7 @@ pub enum CompileError {
     Unsupported {
         /// Where the construct is.
         path: String,
-        /// What it is.
+        /// Its type.
         what: String,
     },
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use baton_crd::builtin::{BEHAVIOR, METRIC, POD_TEMPLATE, STRATEGY};
 use serde_json::{Value, json};
 
-/// What the merge has to know about each path.
+/// The markers that the merge needs, by path.
 type Rules = BTreeMap<String, Rule>;
 
 #[derive(Debug, PartialEq)]

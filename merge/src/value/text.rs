@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::Value;
 
-/// Which of Go's JSON writers to follow where they differ: in backspaces, form feeds and small exponents.
+/// The one of Go's JSON writers that is followed where they differ: in backspaces, form feeds and small exponents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `encoding/json`: writes backspace and form feed as `\b` and `\f`.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::clock::Moment;
 
-/// What a candidate does next.
+/// The next thing that a candidate does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ElectionStep {
     /// Reads the Lease.
@@ -27,7 +27,7 @@ pub(super) enum ElectionStep {
     Resign(Lost),
 }
 
-/// What is known of the Lease.
+/// The Lease as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum View {
     /// It has to be read: at the start, and after a write that failed or was refused.
@@ -55,7 +55,7 @@ pub(super) struct Candidate {
     marks: Vec<Timestamp>,
     /// When the last write was sent that is known to be stored; absent while it doesn't lead.
     held: Option<Moment>,
-    /// What the Lease is to note.
+    /// The note that the Lease is to have.
     suspect: Option<Suspect>,
 }
 
@@ -83,7 +83,7 @@ impl Candidate {
         self.held.is_some()
     }
 
-    /// What the Lease notes, as it is known.
+    /// The note of the Lease as it is known.
     pub(super) fn noted(&self) -> Option<Suspect> {
         self.known.as_ref().and_then(|(record, _)| record.suspect.clone())
     }
@@ -100,7 +100,7 @@ impl Candidate {
         self.held.map_or(limit, |sent| limit.min((sent + self.timing.renew_deadline).after(now)))
     }
 
-    /// What to do now. `clock` is the time of day, for people who read the Lease.
+    /// The next thing to do. `clock` is the time of day, for people who read the Lease.
     pub(super) fn next(&mut self, now: Moment, clock: Timestamp) -> ElectionStep {
         if self.held.is_some_and(|sent| now >= sent + self.timing.renew_deadline) {
             return ElectionStep::Resign(Lost::NotRenewed(self.timing.renew_deadline));
@@ -116,7 +116,7 @@ impl Candidate {
             (View::Absent, _) => self.write(clock, 0, clock, None),
             (View::Known, Some((record, _))) => {
                 if self.held.is_none() {
-                    // What the last leader has noted stays until this one leads.
+                    // The note of the last leader stays until this one leads.
                     self.suspect.clone_from(&record.suspect);
                 }
                 let pause = match (&record.suspect, &self.suspect) {
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What is stored when a draft is.
+    /// The stored form of a draft.
     fn stored(draft: &Draft, version: &str) -> ElectionRecord {
         ElectionRecord {
             holder: draft.holder.clone(),

@@ -4,7 +4,7 @@
 //! runs out. The clock is read each time that the request is polled, so that a process that was paused doesn't go on where it
 //! stopped.
 //!
-//! What remains: a process that is paused after it read the clock and before the bytes are in the socket, and a write that the
+//! A gap remains: a process that is paused after it read the clock and before the bytes are in the socket, and a write that the
 //! network or the API server delays for longer than the lease. No client can take such a write back. The guards in the write
 //! itself protect against it: a write that is safe only in the state that was read has that state's `uid` and
 //! `resourceVersion`, and the API server refuses it in any other.

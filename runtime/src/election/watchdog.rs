@@ -75,7 +75,7 @@ pub struct Watchdog {
     turns: Turns,
     /// The one whose pass comes, or came, after its predecessor's end.
     known: Arc<Mutex<Option<Suspect>>>,
-    /// What the Lease has.
+    /// The note that the Lease has.
     noted: watch::Sender<Option<Suspect>>,
 }
 
@@ -156,7 +156,7 @@ impl Watchdog {
         });
     }
 
-    /// What is to be noted now: the turn that may end this process, else the one that may have ended the last.
+    /// The turn to note now: the one that may end this process, else the one that may have ended the last.
     pub(super) fn current(&self) -> Option<Suspect> {
         let unusual = self.turns.now().filter(|turn| now().duration_since(turn.begun) >= UNUSUAL);
         let known = self.suspect();

@@ -1,4 +1,4 @@
-//! What a request to the API server does, read from its method, path, query and content type.
+//! The verb and the resource of a request to the API server, read from its method, path, query and content type.
 //!
 //! Follows the API server (`apiserver/pkg/endpoints/request/requestinfo.go`), so that verbs and resources have the names of RBAC
 //! and the audit log.

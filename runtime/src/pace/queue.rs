@@ -1,4 +1,4 @@
-//! Which object is reconciled next: a pure queue, fair between namespaces.
+//! The order in which objects are reconciled: a pure queue, fair between namespaces.
 //!
 //! Objects that are due wait in a line of their namespace, and the lines take turns. So neither many objects of one namespace nor slow
 //! ones delay another's, which kube's `Controller` doesn't promise. A pass that waits for a response for long gives its slot back. It

@@ -62,7 +62,7 @@ pub enum CertificateError {
     SelfSigned(#[source] rcgen::Error),
 }
 
-/// What the two files hold. It has no `Debug`, since one of them is a key.
+/// The contents of the two files. It has no `Debug`, since one of them is a key.
 #[derive(PartialEq, Eq)]
 struct Pair {
     certificate: Vec<u8>,
@@ -120,7 +120,7 @@ pub struct Certificate {
 
 struct Files {
     folder: PathBuf,
-    /// What is in use.
+    /// The pair in use.
     pair: Pair,
 }
 
@@ -182,7 +182,7 @@ impl Certificate {
 
 #[cfg(test)]
 impl Certificate {
-    /// What a client has to trust.
+    /// The certificates that a client has to trust.
     pub(super) fn der(&self) -> CertificateDer<'static> {
         lock(&self.current.0).cert[0].clone()
     }

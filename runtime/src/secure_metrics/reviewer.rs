@@ -79,7 +79,7 @@ impl Verdict {
 #[derive(Clone)]
 pub struct Reviewer {
     client: Client,
-    /// What a token must be issued for; if absent, the API server itself.
+    /// The audience that a token must be issued for; if absent, the API server itself.
     audience: Option<Arc<str>>,
     state: Arc<State>,
 }

@@ -1,4 +1,4 @@
-//! Which pods are a Workload's.
+//! The pods of a Workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -50,7 +50,7 @@ impl Observed<'_> {
     }
 }
 
-/// Who owns the replica count, by `managedFields`. Several may, as long as they agree; then it is the first that fits.
+/// The owner of the replica count, by `managedFields`. Several may own it, as long as they agree; then it is the first that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// A manager that wrote the `scale` subresource: an autoscaler or `kubectl scale`, whatever its name. A zero without an owner was

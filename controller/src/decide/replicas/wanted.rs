@@ -1,8 +1,8 @@
-//! Which owner a Workload's spec names for the replica count.
+//! The owner of the replica count that a Workload's spec names.
 
 use baton_crd::Workload;
 
-/// Who sets the replica count, by the spec.
+/// The owner of the replica count, by the spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Baton, to `spec.replicas`: there is no autoscaler in the spec.
@@ -15,12 +15,12 @@ pub enum Wanted {
     Autoscaler {
         /// `spec.replicas`, else `minReplicas`, else 1.
         start: i32,
-        /// Who creates it.
+        /// Its creator.
         whose: Whose,
     },
 }
 
-/// Who creates the autoscaler.
+/// The creator of the autoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Baton, as a child.

@@ -31,12 +31,12 @@ pub const LEASE: &str = "baton";
 #[derive(Debug, Parser)]
 #[command(name = "baton", version, arg_required_else_help = true, max_term_width = 80)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the operator until SIGTERM or Ctrl-C. SIGHUP reconciles every Workload again.

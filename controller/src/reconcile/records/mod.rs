@@ -32,9 +32,9 @@ pub(crate) struct Record {
     uid: String,
     /// When to try again.
     pub(crate) pace: Pace,
-    /// What needn't be done again.
+    /// Work that needn't be done again.
     pub(super) memo: Memo,
-    /// What wasn't reported yet.
+    /// Effects that weren't reported yet.
     pub(super) outbox: Outbox,
 }
 

@@ -20,14 +20,14 @@ pub fn object(kind: ChildKind, spec: &Value) -> Value {
     engine::object(&kind.api_resource(), spec)
 }
 
-/// What a course asks a server for.
+/// A request of a course.
 #[derive(Debug)]
 pub enum Asked {
     Read(Read),
     Write(Box<Step>, Box<Request>),
 }
 
-/// What a course asks for next; none when it is done. Plans are made in between.
+/// The next request of a course; `None` when it is done. Plans are made in between.
 pub fn next(course: &mut Course) -> Option<Asked> {
     loop {
         let request = match course.next(schemas(), earlier()) {
