@@ -25,7 +25,7 @@ const FLOORS: [(&str, &str); 11] = [
          leftovers > ownership, spelling > crd, schemas > openapi > error > cache, managed_fields, quoted, \
          repeat, request > object, secrecy > find, patch, path, scratch, spelled, stored_form, types",
     ),
-    ("controller/src", "process > reconcile > metrics, observe, report > decide > hash"),
+    ("controller/src", "process > reconcile > metrics, observe, report > decide"),
     (
         "controller/src/decide",
         "rehearsal > course > pass > plan > replicas > adoption, snapshot > autoscaler, intent > child, \
