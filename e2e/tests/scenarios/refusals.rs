@@ -276,8 +276,6 @@ async fn an_object_that_others_write_all_the_time_is_written_nevertheless(cluste
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
     writers.shutdown().await;
-    took.sort();
     eprintln!("edits were written after {took:?} and writes of others");
-    assert!(took[2].0 < Duration::from_secs(5), "{took:?}");
     env.condition("Applied", "True").await;
 }
