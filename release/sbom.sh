@@ -25,6 +25,7 @@ if [[ ! -x $root/bin/cargo-cyclonedx ]]; then
 fi
 # The tool writes a document beside each manifest. Only the operator's is kept.
 name=baton.sbom
+trap 'find . -name "$name.json" -not -path "./target/*" -delete' EXIT
 "$root/bin/cargo-cyclonedx" cyclonedx --manifest-path controller/Cargo.toml --format json --spec-version 1.5 \
     --target "$target" --no-build-deps --override-filename "$name"
 rust=$(sed --quiet 's/^channel = "\(.*\)"$/\1/p' rust-toolchain.toml)
@@ -50,4 +51,3 @@ sed "s#file://$PWD#file:///baton#g" "controller/$name.json" |
                 cpe: "cpe:2.3:a:gnu:glibc:\($glibc):*:*:*:*:*:*:*"}
         end
     ])' >"$output"
-find . -name "$name.json" -not -path './target/*' -delete

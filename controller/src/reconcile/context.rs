@@ -10,7 +10,8 @@ use std::{
 };
 
 use baton_apply::{
-    ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, crd::CrdGuard, with_timeout,
+    ApiError, Applier, DryRun, LiveObject, Request, SchemaCache, Target, cache::NamespacedName,
+    crd::CrdGuard, with_timeout,
 };
 use baton_crd::Workload;
 use baton_runtime::{
@@ -266,5 +267,5 @@ impl Context {
 }
 
 pub(super) fn key(workload: &impl ResourceExt) -> ObjectKey {
-    (workload.namespace().unwrap_or_default(), workload.name_any())
+    NamespacedName::of(workload).into()
 }

@@ -51,14 +51,14 @@ pub struct Queue {
     /// The namespaces with a line, in the order of their turns.
     turns: VecDeque<String>,
     /// The passes of each namespace that has some, and of all.
-    passes: HashMap<String, Passes>,
-    all: Passes,
+    passes: HashMap<String, Count>,
+    all: Count,
     last: Option<Last>,
 }
 
-/// How many passes there are.
+/// A count of passes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Passes {
+struct Count {
     running: usize,
     /// The part of them without a slot.
     slow: usize,
@@ -93,7 +93,7 @@ impl Queue {
             lines: HashMap::new(),
             turns: VecDeque::new(),
             passes: HashMap::new(),
-            all: Passes::default(),
+            all: Count::default(),
             last: None,
         }
     }
@@ -214,7 +214,7 @@ impl Queue {
         self.count(&key.0, |passes| passes.running += 1);
     }
 
-    fn count(&mut self, namespace: &str, change: impl Fn(&mut Passes)) {
+    fn count(&mut self, namespace: &str, change: impl Fn(&mut Count)) {
         change(&mut self.all);
         let passes = self.passes.entry(namespace.to_owned()).or_default();
         change(passes);
@@ -224,13 +224,13 @@ impl Queue {
     }
 
     fn has_slot(&self) -> bool {
-        let Passes { running, slow } = self.all;
+        let Count { running, slow } = self.all;
         running - slow < self.slots
     }
 
     /// Whether the namespace has to wait for its own passes. While there are very many slow ones, it may have one.
     fn is_full(&self, namespace: &str) -> bool {
-        let Passes { running, slow } = self.passes.get(namespace).copied().unwrap_or_default();
+        let Count { running, slow } = self.passes.get(namespace).copied().unwrap_or_default();
         let most = match slow {
             _ if self.all.running >= WITH_SLOW * self.slots => 1,
             0 => self.slots,
