@@ -503,9 +503,11 @@ impl<'a> Owned<'a> {
     /// The members of a level, with its mark or without.
     fn new(fields: Object<'a>, is_marked: bool) -> Option<Self> {
         let mut members = fields.members().iter();
-        // A level without members is marked by its presence.
-        if is_marked && !fields.is_empty() {
-            require(members.next()?.0 == ".")?;
+        match (is_marked, fields.is_empty()) {
+            (true, false) => require(members.next()?.0 == ".")?,
+            // A level without members is marked by its presence.
+            (false, true) => return None,
+            _ => {}
         }
         Some(Self { members: Some(members) })
     }

@@ -119,3 +119,10 @@ fn an_apply_of_what_fits_its_schema_no_more_is_no_certain_noop() {
         judge(&json!({}), &json!({}), &json!({}), &json!({"numbers": [1]}), &json!({"f:numbers": {}}));
     assert_eq!(judged, (true, true), "what fits is a no-op");
 }
+
+#[test]
+fn an_apply_that_no_longer_owns_the_map_around_an_empty_list_is_no_noop() {
+    let judged =
+        judge(&json!({}), &json!({"ports": [{"name": "a"}]}), &json!({}), &json!({"ports": []}), &json!({}));
+    assert_eq!(judged, (false, false));
+}
