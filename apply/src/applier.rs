@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::{
-    Client, Resource, ResourceExt,
+    Client, Resource,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::ApiResource,
 };
@@ -149,9 +149,9 @@ impl Applier {
     /// Applies an intent: a typed object with all that the manager wants to own, and no more. `live` is the object as it was read
     /// last, with its `managedFields`; `None` if there was none.
     ///
-    /// The intent is spelled by [`Schemas::minimal`], so nulls, empty lists and empty maps aren't applied. An apply that changes
-    /// nothing isn't sent. If the object has been written since it was read, it is read again and the apply is repeated, unless it is
-    /// [guarded](Options::guarded).
+    /// The intent is spelled by [`Schemas::minimal`], so fields with `null` aren't applied, nor are empty lists and maps of a built-in
+    /// kind; where `null` means something, use [`apply_json`](Self::apply_json). An apply that changes nothing isn't sent. If the object
+    /// has been written since it was read, it is read again and the apply is repeated, unless it is [guarded](Options::guarded).
     ///
     /// # Errors
     /// When the apply is refused, fails, or is [stale](ApplyError::Stale).
@@ -219,6 +219,9 @@ impl Applier {
             match self.read(&request.target).await {
                 Ok(Some(now)) if now.revision().uid == uid => live = of_its_kind(Some(&now), &request.target),
                 Ok(_) => return (outcome, after),
+                Err(error) if error.is_rejection() => {
+                    return (Outcome::Rejected { error, expected: false }, after);
+                }
                 Err(error) => return (Outcome::Failed(error), after),
             }
         }
@@ -325,7 +328,7 @@ impl Applier {
                 match with_timeout(self.limit, target.api(self.client.clone()).delete(&target.name, &params))
                     .await
                 {
-                    Ok(deleted) => Ok(deleted.left().filter(lives_on)),
+                    Ok(deleted) => Ok(deleted.left().filter(LiveObject::lives_on)),
                     Err(error) if error.is_not_found() => Ok(None),
                     Err(error) => Err(error),
                 }
@@ -349,17 +352,6 @@ impl Applier {
         .await
         .map(Some)
     }
-}
-
-/// Whether an object that a deletion returned still exists: a finalizer keeps it, in a namespace one of its spec, or its grace
-/// period runs. Where it is gone, the server returns it as it was, or as marked without grace.
-fn lives_on(deleted: &LiveObject) -> bool {
-    let has_time = || deleted.meta().deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0);
-    let spec_keeps_it = || {
-        let finalizers = deleted.get(&["spec", "finalizers"]).and_then(Value::as_array);
-        finalizers.is_some_and(|finalizers| !finalizers.is_empty())
-    };
-    !deleted.finalizers().is_empty() || (deleted.is_terminating() && (has_time() || spec_keeps_it()))
 }
 
 fn of_its_kind(live: Option<&LiveObject>, target: &Target) -> Option<LiveObject> {

@@ -45,6 +45,21 @@ pub enum Misuse {
         /// The object that would be written.
         target: String,
     },
+    /// The intent names a uid or is of a subresource, which only an object that exists has, and none was read.
+    #[error(
+        "{0} was not read, and only an object that exists is written by its uid or through a subresource: read it first"
+    )]
+    NotRead(String),
+    /// The object that was read, or the intent, is of another kind or version than the object that is written.
+    #[error("the {what} is a {found}, and a {wanted} is written")]
+    OtherKind {
+        /// `live object` or `intent`.
+        what: &'static str,
+        /// Its kind and version.
+        found: String,
+        /// The kind and version of the object that would be written.
+        wanted: String,
+    },
 }
 
 impl Misuse {
@@ -54,7 +69,20 @@ impl Misuse {
         if target.name.is_empty() {
             return Err(Self::NoName(target.resource.kind.clone()));
         }
+        let ApiResource { kind, api_version, .. } = &target.resource;
+        let kinds = [("intent", request.kind()), ("live object", live.and_then(LiveObject::kind))];
+        for (what, found) in kinds {
+            if let Some(found) =
+                found.filter(|found| found.kind != *kind || found.api_version != *api_version)
+            {
+                let found = format!("{} ({})", found.kind, found.api_version);
+                return Err(Self::OtherKind { what, found, wanted: format!("{kind} ({api_version})") });
+            }
+        }
         match live {
+            None if request.requires_absence() && request.needs_an_object() => {
+                Err(Self::NotRead(target.to_string()))
+            }
             Some(live) if live.name_any() != target.name || live.namespace() != target.namespace => {
                 let namespace = live.namespace().map(|namespace| format!("{namespace}/")).unwrap_or_default();
                 let live = format!("{namespace}{}", live.name_any());

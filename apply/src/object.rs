@@ -12,7 +12,10 @@ use std::{
 
 use baton_merge::{Arena, fieldpath::FieldSet, value as merge};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Resource, ResourceExt, core::ApiResource};
+use kube::{
+    Resource, ResourceExt,
+    core::{ApiResource, TypeMeta},
+};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
@@ -209,6 +212,11 @@ impl LiveObject {
         (object.json, object.lean) = (OnceLock::new(), OnceLock::new());
     }
 
+    /// Its kind, if it names one.
+    pub(crate) fn kind(&self) -> Option<TypeMeta> {
+        serde_json::from_str(self.as_text()).ok()
+    }
+
     /// Its uid and resourceVersion.
     pub fn revision(&self) -> Revision {
         Revision {
@@ -250,6 +258,17 @@ impl LiveObject {
     /// Whether it is being deleted: a finalizer keeps it, or its grace period runs.
     pub fn is_terminating(&self) -> bool {
         self.0.metadata.deletion_timestamp.is_some()
+    }
+
+    /// Whether an object that a deletion returned still exists: a finalizer keeps it, in a namespace one of its spec, or its grace
+    /// period runs. Where it is gone, the server returns it as it was, or as marked without grace.
+    pub(crate) fn lives_on(&self) -> bool {
+        let has_time = || self.meta().deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0);
+        let spec_keeps_it = || {
+            let finalizers = self.get(&["spec", "finalizers"]).and_then(Value::as_array);
+            finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+        };
+        !self.finalizers().is_empty() || (self.is_terminating() && (has_time() || spec_keeps_it()))
     }
 
     /// The value at a path of plain fields, such as `["spec", "replicas"]`. `managedFields` are left out.

@@ -6,7 +6,7 @@ use crate::{ApiError, Comparison, Effects, LiveObject, Misuse, Outcome};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ApplyOutcome {
-    /// The object as the server returned it; as it was read, if nothing was sent or a patch removed its last finalizer.
+    /// The object as the server returned it; as it was read, if nothing was sent, or if its last finalizer was removed and it is gone.
     pub object: LiveObject,
     /// Whether anything was sent. If not, it certainly changes nothing.
     pub sent: bool,

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use kube::{Api, Client, Resource, ResourceExt, core::ApiResource};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    core::{ApiResource, TypeMeta},
+};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::{LiveObject, Revision};
@@ -135,14 +139,19 @@ impl Request {
         guard: &Guard,
     ) -> Self {
         let mut body = intent;
-        // The server checks the guard in the applied object's metadata, where it gets no owner.
-        match guard {
-            Guard::Nothing => {}
-            Guard::Absent => body["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into(),
-            Guard::SameObject(uid) => body["metadata"]["uid"] = uid.as_str().into(),
+        let (uid, version) = match guard {
+            Guard::Nothing => (None, None),
+            Guard::Absent => (None, Some(NO_OBJECTS_VERSION)),
+            Guard::SameObject(uid) => (Some(uid.as_str()), None),
             Guard::Unchanged(Revision { uid, resource_version }) => {
-                body["metadata"]["uid"] = uid.as_str().into();
-                body["metadata"]["resourceVersion"] = resource_version.as_str().into();
+                (Some(uid.as_str()), Some(resource_version.as_str()))
+            }
+        };
+        // The server checks the guard in the applied object's metadata, where it gets no owner. It refuses a body that can't have one.
+        let has_place = body.is_object() && matches!(body["metadata"], Value::Null | Value::Object(_));
+        for (name, value) in [("uid", uid), ("resourceVersion", version)] {
+            if let Some(value) = value.filter(|_| has_place) {
+                body["metadata"][name] = value.into();
             }
         }
         Self { target, change: Change::Apply { body, manager: manager.into(), force } }
@@ -191,6 +200,19 @@ impl Request {
     /// Whether the server refuses it if there is an object.
     pub(crate) fn requires_absence(&self) -> bool {
         matches!(&self.change, Change::Apply { body, .. } if body["metadata"]["resourceVersion"] == NO_OBJECTS_VERSION)
+    }
+
+    /// The kind that an intent names.
+    pub(crate) fn kind(&self) -> Option<TypeMeta> {
+        let Change::Apply { body, .. } = &self.change else { return None };
+        TypeMeta::deserialize(body).ok()
+    }
+
+    /// Whether it makes sense only for an object that exists: it names a uid, or is of a subresource.
+    pub(crate) fn needs_an_object(&self) -> bool {
+        let names_a_uid =
+            matches!(&self.change, Change::Apply { body, .. } if !body["metadata"]["uid"].is_null());
+        names_a_uid || self.target.subresource.is_some()
     }
 
     /// The server's message when it refuses an apply whose guard the live object doesn't meet: `Store.Update` in k8s.io/apiserver's

@@ -118,7 +118,7 @@ pub enum Outcome {
         /// managers have written since, or there was an object that hadn't been read.
         comparison: Option<Comparison>,
     },
-    /// It was deleted: by a deletion, or by a patch that removes the last finalizer. The object, if any, lives on for now: a finalizer
+    /// It was deleted: by a deletion, or by a write that removes the last finalizer. The object, if any, lives on for now: a finalizer
     /// keeps it, or it is deleted gracefully.
     Deleted(Option<LiveObject>),
     /// The live object isn't the one that was read: read it again and decide again. Or, if `expected`, an apply without force
@@ -210,6 +210,8 @@ impl Schemas {
         let comparable = prediction.filter(|_| write.is_comparable);
         let expected = |error: &ApiError| comparable.is_some_and(|prediction| prediction.expected(error));
         match response {
+            // The response to a write that removes the last finalizer is the object that it deletes.
+            Ok(Some(object)) if object.is_terminating() && !object.lives_on() => Outcome::Deleted(None),
             Ok(Some(object)) if !matches!(write.request.change, Change::Delete(_)) => {
                 let comparison = comparable
                     .and_then(|prediction| self.check(&write.request, prediction, live, &object, dry_run));

@@ -164,6 +164,17 @@ impl<'de> DeserializeSeed<'de> for Part {
     }
 }
 
+/// The kind of a value, without which `false` would have the digest of 0, and `null` that of an empty list.
+#[derive(Hash)]
+enum Kind {
+    Null,
+    Bool,
+    Negative,
+    Positive,
+    Fraction,
+    List,
+}
+
 impl<'de> Visitor<'de> for Part {
     type Value = u64;
 
@@ -172,19 +183,19 @@ impl<'de> Visitor<'de> for Part {
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<u64, E> {
-        Ok(digest_of(value))
+        Ok(digest_of((Kind::Bool, value)))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<u64, E> {
-        Ok(digest_of(value))
+        Ok(digest_of((Kind::Negative, value)))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<u64, E> {
-        Ok(digest_of(value))
+        Ok(digest_of((Kind::Positive, value)))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<u64, E> {
-        Ok(digest_of(value.to_bits()))
+        Ok(digest_of((Kind::Fraction, value.to_bits())))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<u64, E> {
@@ -192,11 +203,12 @@ impl<'de> Visitor<'de> for Part {
     }
 
     fn visit_unit<E>(self) -> Result<u64, E> {
-        Ok(digest_of(()))
+        Ok(digest_of(Kind::Null))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<u64, A::Error> {
         let mut hasher = hasher();
+        Kind::List.hash(&mut hasher);
         while let Some(item) = items.next_element_seed(self)? {
             // Entries that don't count are left out of the hash.
             if item != NOTHING {
@@ -256,6 +268,8 @@ impl Visitor<'_> for NameOf {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -309,6 +323,19 @@ mod tests {
         for change in changes {
             assert_eq!(same(change), (false, true));
         }
+    }
+
+    #[test]
+    fn values_of_other_kinds_are_other_values() {
+        let values = [
+            "null", "[]", "{}", "[null]", "[[]]", "[{}]", "false", "0", "true", "1", "1.0", "-1", "\"\"",
+            "\"1\"",
+        ];
+        let others = [u64::MAX.to_string(), format!("[{}]", u64::MAX)];
+        let all = values.into_iter().chain(others.iter().map(String::as_str));
+        let digests: HashSet<u64> =
+            all.map(|value| Digest::of_text(&format!(r#"{{"spec":{value}}}"#)).spec).collect();
+        assert_eq!(digests.len(), values.len() + others.len());
     }
 
     #[test]

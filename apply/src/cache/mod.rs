@@ -6,7 +6,7 @@
 //! - **It is small.** An object is kept as compressed JSON text, and what objects of a kind have in common is kept once. As a tree of
 //!   values it takes a hundred times as much memory, most of it for `managedFields`.
 //! - **It has your own writes.** [`Cache::store`] takes the response to a write, or to a read. Without that, the next pass sees the
-//!   object as it was before the write until the watch delivers it, predicts from it, and is refused as stale. The watch never brings
+//!   object as it was before the write until the watch delivers it, predicts from it, and is refused as stale. An event never brings
 //!   an older version back, and a response that arrives late never brings back an object that was deleted since.
 //! - **It reports what matters.** Each object has a [`Digest`], which leaves out what changes without meaning, such as the times in
 //!   `managedFields`. [`Feed::deliver`] returns an event's object only if its digest has changed; a pass whose objects have the digests
@@ -61,7 +61,8 @@
 //! ```
 //!
 //! Versions are compared as numbers, which Kubernetes allows for objects of one kind. An object whose `resourceVersion` is no number
-//! replaces the cached one.
+//! replaces the cached one. So does an object of a watch's list, since versions go back where a cluster is restored from a backup:
+//! lists have to be current, as those of kube's default [`ListSemantic`](kube::runtime::watcher::ListSemantic) are.
 
 mod digest;
 mod packed;
@@ -281,30 +282,33 @@ impl<V: PartialEq> Cache<V> {
     /// older than the response until the watch delivers it.
     pub fn store(&self, returned: &LiveObject) -> Option<Arc<V>> {
         let (name, version) = (NamespacedName::of(returned), version_of(returned.meta()));
-        let value = Arc::new((self.0.keep)(returned)?);
+        let value = (self.0.keep)(returned).map(Arc::new);
         let mut state = self.state();
         if !state.watches.may_have_passed(&name.namespace, version) {
-            state.put(name, version, value.clone(), false);
+            state.update(name, version, value.clone(), Accept::Newer);
         }
-        Some(value)
+        value
     }
 
     /// Caches an object of a list that was read beside the watch, also in place of the same version: the API server returns an object
-    /// by its current schema, so a custom resource may have other fields after a change of its CRD.
+    /// by its current schema, so a custom resource may have other fields after a change of its CRD. One that isn't cached may have
+    /// been deleted since, and is left to the watch.
     pub fn store_listed(&self, listed: &LiveObject) {
-        self.deliver(listed, true);
+        let (name, version) = (NamespacedName::of(listed), version_of(listed.meta()));
+        let value = (self.0.keep)(listed).map(Arc::new);
+        let mut state = self.state();
+        if state.entry(&name.namespace, &name.name).is_some() {
+            state.update(name, version, value, Accept::SameOrNewer);
+        }
     }
 
-    /// Caches an object, or removes it if it isn't kept any more.
-    fn deliver(&self, live: &LiveObject, is_listed: bool) -> Option<Changed<V>> {
+    fn deliver(&self, live: &LiveObject, accept: Accept) -> Option<Changed<V>> {
         let (name, version) = (NamespacedName::of(live), version_of(live.meta()));
-        if !self.state().accepts(&name, version, is_listed) {
+        if !self.state().accepts(&name, version, accept) {
             return None;
         }
-        match (self.0.keep)(live) {
-            Some(value) => self.state().put(name, version, Arc::new(value), is_listed),
-            None => self.state().remove_until(name, version),
-        }
+        let value = (self.0.keep)(live).map(Arc::new);
+        self.state().update(name, version, value, accept)
     }
 }
 
@@ -318,6 +322,14 @@ impl<V> fmt::Debug for Cache<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").field("objects", &self.len()).finish_non_exhaustive()
     }
+}
+
+/// The versions of an object that replace its cached one.
+#[derive(Clone, Copy)]
+enum Accept {
+    Newer,
+    SameOrNewer,
+    Any,
 }
 
 impl<V> State<V> {
@@ -338,13 +350,15 @@ impl<V> State<V> {
         )
     }
 
-    /// Whether this version replaces the cached one: it is newer, or the same one from a list. A listed object may differ at the same
-    /// version, because the API server returns it by its current schema.
-    fn accepts(&self, name: &NamespacedName, version: u64, is_listed: bool) -> bool {
+    /// Whether this version replaces the cached one.
+    fn accepts(&self, name: &NamespacedName, version: u64, accept: Accept) -> bool {
+        let replaces = |cached: u64| match accept {
+            Accept::Newer => version > cached,
+            Accept::SameOrNewer => version >= cached,
+            Accept::Any => true,
+        };
         let entry = self.entry(&name.namespace, &name.name);
-        entry.is_none_or(|entry| {
-            version == 0 || version > entry.version || (is_listed && version == entry.version)
-        })
+        entry.is_none_or(|entry| version == 0 || replaces(entry.version))
     }
 
     fn remove(&mut self, namespace: &str, name: &str) -> Option<Arc<V>> {
@@ -356,10 +370,10 @@ impl<V> State<V> {
         Some(removed.value)
     }
 
-    /// Removes an object unless its cached version is newer than this.
-    fn remove_until(&mut self, name: NamespacedName, version: u64) -> Option<Changed<V>> {
-        let entry = self.entry(&name.namespace, &name.name)?;
-        if version != 0 && entry.version > version {
+    /// Removes an object, if it is cached and this version replaces the cached one.
+    fn remove_at(&mut self, name: NamespacedName, version: u64, accept: Accept) -> Option<Changed<V>> {
+        self.entry(&name.namespace, &name.name)?;
+        if !self.accepts(&name, version, accept) {
             return None;
         }
         let before = self.remove(&name.namespace, &name.name);
@@ -368,15 +382,16 @@ impl<V> State<V> {
 }
 
 impl<V: PartialEq> State<V> {
-    /// Caches this version if it is accepted; returns the change, if it is one.
-    fn put(
+    /// Caches this version if it is accepted, or removes the object if it isn't kept any more; returns the change, if it is one.
+    fn update(
         &mut self,
         name: NamespacedName,
         version: u64,
-        value: Arc<V>,
-        is_listed: bool,
+        value: Option<Arc<V>>,
+        accept: Accept,
     ) -> Option<Changed<V>> {
-        if !self.accepts(&name, version, is_listed) {
+        let Some(value) = value else { return self.remove_at(name, version, accept) };
+        if !self.accepts(&name, version, accept) {
             return None;
         }
         let entry = Entry { version, value: value.clone() };
@@ -420,13 +435,19 @@ impl<V: PartialEq> Feed<V> {
                 Vec::new()
             }
             Ok(event @ (Event::Apply(live) | Event::InitApply(live))) => {
-                self.unlisted.remove(&NamespacedName::of(live));
-                self.cache.deliver(live, matches!(event, Event::InitApply(_))).into_iter().collect()
+                let is_listed = matches!(event, Event::InitApply(_));
+                let accept = match self.unlisted.remove(&NamespacedName::of(live)) {
+                    // It was read after all that was cached.
+                    true if is_listed => Accept::Any,
+                    false if is_listed => Accept::SameOrNewer,
+                    _ => Accept::Newer,
+                };
+                self.cache.deliver(live, accept).into_iter().collect()
             }
             Ok(Event::Delete(live)) => self.deleted(live).into_iter().collect(),
             Ok(Event::InitDone) => {
                 let mut state = self.cache.state();
-                let changed = self.unlisted.drain().filter_map(|gone| state.remove_until(gone, u64::MAX));
+                let changed = self.unlisted.drain().filter_map(|gone| state.remove_at(gone, 0, Accept::Any));
                 let changed = changed.collect();
                 drop(state);
                 if !std::mem::replace(&mut self.is_filled, true) {
@@ -442,7 +463,7 @@ impl<V: PartialEq> Feed<V> {
         {
             let mut state = self.cache.state();
             if state.entry(&name.namespace, &name.name).is_some() {
-                return state.remove_until(name, version_of(live.meta()));
+                return state.remove_at(name, version_of(live.meta()), Accept::SameOrNewer);
             }
         }
         (self.cache.0.keep)(live).map(|_| Changed { name, before: None, after: None })

@@ -76,7 +76,7 @@ impl Watches {
 
     /// Whether they have certainly delivered this version, or what came after it.
     pub(super) fn have_delivered(&self, namespace: &str, version: u64) -> bool {
-        self.of(namespace).any(|watch| watch.newest.is_some_and(|newest| version <= newest))
+        self.of(namespace).any(|watch| watch.newest.is_some_and(|newest| (1..=newest).contains(&version)))
     }
 
     /// For how long one has been failing, if one is: the longest time.

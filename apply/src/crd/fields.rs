@@ -101,12 +101,17 @@ impl KnownFields {
     }
 }
 
-/// Adds the paths of the fields that one schema has and the other lacks, without the fields below a missing one.
+/// Adds the paths of the fields that one schema has and the other lacks, without the fields below a missing one. The API server drops
+/// no fields that a schema lacks where that preserves them, and none of an object's metadata, which it publishes as a reference.
 fn compare(own: &Value, other: &Value, path: &str, missing: &mut Vec<String>) {
+    let is_set = |flag: &str| other[flag] == true;
+    let has_metadata = path.is_empty() || is_set("x-kubernetes-embedded-resource");
     for (name, own) in own["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         match other["properties"].get(name) {
+            _ if has_metadata && name == "metadata" => {}
             Some(other) => compare(own, other, &path, missing),
+            None if is_set("x-kubernetes-preserve-unknown-fields") => {}
             None => missing.push(path),
         }
     }
@@ -161,6 +166,26 @@ mod tests {
         for document in [json!({"components": {"schemas": {"other": {"type": "object"}}}}), Value::Null] {
             assert_eq!(KnownFields::new(kind(), own()).judge(&document), Judgement::Unpublished);
         }
+    }
+
+    #[test]
+    fn fields_of_metadata_and_preserved_ones_are_not_dropped() {
+        let metadata = || json!({"properties": {"name": {}}});
+        let spec = json!({"properties": {"inner": {"properties": {"metadata": metadata(), "spec": {"properties": {"a": {}}}}}}});
+        let known = KnownFields::new(kind(), json!({"properties": {"metadata": metadata(), "spec": spec}}));
+        let lacks = |inner: Value, spec: Value| {
+            let mut published = json!({"properties": {"metadata": {"allOf": []}, "spec": spec}});
+            published["properties"]["spec"]["properties"]["inner"] = inner;
+            let mut lacks = Vec::new();
+            compare(&known.schema, &published, "", &mut lacks);
+            lacks
+        };
+        let embedded = json!({"x-kubernetes-embedded-resource": true, "properties": {"metadata": {}, "spec": {"properties": {"a": {}}}}});
+        assert!(lacks(embedded, json!({})).is_empty());
+        let preserving = json!({"x-kubernetes-preserve-unknown-fields": true});
+        assert!(lacks(preserving.clone(), json!({})).is_empty());
+        let below = json!({"x-kubernetes-preserve-unknown-fields": true, "properties": {"spec": {}}});
+        assert_eq!(lacks(below, preserving), [".spec.inner.spec.a"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
 use kube::{Client, core::ApiResource};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex, Notify, watch};
 
 use super::Schemas;
 use crate::{
@@ -30,6 +30,7 @@ pub struct SchemaCache {
     limit: Duration,
     /// Absent until the first refresh has ended, with or without problems.
     status: watch::Sender<Option<SchemaStatus>>,
+    fetched: Arc<Mutex<Documents>>,
     again: Arc<Notify>,
 }
 
@@ -86,7 +87,8 @@ impl SchemaCache {
     /// predicted, so nothing is skipped and no takeover reported. `limit` is the time limit of each request.
     pub fn new(client: Client, kinds: impl IntoIterator<Item = ApiResource>, limit: Duration) -> Self {
         let (status, _) = watch::channel(None);
-        Self { client, kinds: kinds.into_iter().collect(), limit, status, again: Arc::default() }
+        let (kinds, fetched, again) = (kinds.into_iter().collect(), Arc::default(), Arc::default());
+        Self { client, kinds, limit, status, fetched, again }
     }
 
     /// The schemas of the last refresh; none before the first has ended.
@@ -113,19 +115,15 @@ impl SchemaCache {
     /// Refreshes now, every `interval`, soon after [`Self::refresh_soon`], and with growing pauses while a kind is missing.
     /// Never returns: spawn it.
     pub async fn keep_current(self, interval: Duration) {
-        let (mut fetched, mut pause) = (Documents::new(), SHORTEST_PAUSE.min(interval));
+        let shortest = SHORTEST_PAUSE.min(interval);
+        let mut pause = shortest;
         loop {
-            let status = self.refresh(&mut fetched).await;
-            let is_complete = status.missing.is_empty();
-            self.status.send_replace(Some(status));
-            tokio::time::sleep(pause).await;
-            if is_complete {
-                pause = SHORTEST_PAUSE.min(interval);
-                // Requested or not, a refresh is due after this.
-                let _ = tokio::time::timeout(interval, self.again.notified()).await;
-            } else {
-                pause = (2 * pause).min(interval);
-            }
+            let is_complete = self.refresh().await.missing.is_empty();
+            tokio::time::sleep(shortest).await;
+            let rest = if is_complete { interval } else { pause.saturating_sub(shortest) };
+            // Requested or not, a refresh is due after this.
+            let _ = tokio::time::timeout(rest, self.again.notified()).await;
+            pause = if is_complete { shortest } else { pause.saturating_mul(2).min(interval) };
         }
     }
 
@@ -134,13 +132,16 @@ impl SchemaCache {
     /// # Errors
     /// When one of them can't be read, or isn't served. The others are [known](Self::current) all the same.
     pub async fn load(&self) -> Result<Arc<Schemas>, SchemaProblem> {
-        let status = self.refresh(&mut Documents::new()).await;
-        let (schemas, problem) = (status.schemas.clone(), status.problems.first().cloned());
-        self.status.send_replace(Some(status));
-        problem.map_or(Ok(schemas), Err)
+        let SchemaStatus { schemas, missing, problems, .. } = self.refresh().await;
+        let not_served = |kind: &ApiResource| SchemaProblem {
+            what: format!("the schema of {} ({})", kind.kind, kind.api_version),
+            source: Arc::new(FetchError::NotServed),
+        };
+        problems.into_iter().next().or_else(|| missing.first().map(not_served)).map_or(Ok(schemas), Err)
     }
 
-    async fn refresh(&self, fetched: &mut Documents) -> SchemaStatus {
+    async fn refresh(&self) -> SchemaStatus {
+        let fetched = &mut *self.fetched.lock().await;
         let before = self.status.borrow().as_ref().map(|status| status.schemas.clone());
         let (mut problems, mut changed) = (Vec::new(), false);
         let mut note = |what: String, error| {
@@ -182,7 +183,9 @@ impl SchemaCache {
             Arc::new(Schemas::new(release.unwrap_or_default(), documents).with_types(types))
         });
         let missing = self.kinds.iter().filter(|kind| schemas.resource(kind).is_err()).cloned().collect();
-        SchemaStatus { schemas, missing, changed, problems }
+        let status = SchemaStatus { schemas, missing, changed, problems };
+        self.status.send_replace(Some(status.clone()));
+        status
     }
 
     async fn release(&self) -> Result<Release, FetchError> {

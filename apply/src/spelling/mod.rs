@@ -11,7 +11,7 @@ mod zeros;
 
 use baton_merge::quantity::{self, Precision};
 use kube::core::ApiResource;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 pub(crate) use self::zeros::unstored;
 pub use crate::types::Types;
@@ -22,8 +22,9 @@ use crate::{
 
 /// Spells a value of a type as the server stores it, without parts that have no meaning; `None` if nothing is left.
 ///
-/// - `null`, empty lists and empty maps are removed, at any depth. An empty struct stays: `emptyDir: {}` means something,
-///   `nodeSelector: {}` doesn't. In a map, `null` is an empty text or a quantity of zero.
+/// - Fields with `null`, an empty list or an empty map are removed, at any depth. An empty struct stays: `emptyDir: {}` means
+///   something, `nodeSelector: {}` doesn't. So do an empty item of a list and an empty value in a map; `null` there is an empty text or
+///   a quantity of zero.
 /// - Quantities become canonical: `"1"` for `"1000m"` and for `1.0`.
 /// - A zero value is removed if the server treats it as absent, and either fills in its default or keeps it in a value that
 ///   is merged as a whole. `hostNetwork: false` stays: the manager that applies it owns it.
@@ -37,15 +38,37 @@ pub fn minimal(value: Value, types: &Types, type_name: &str) -> Option<Value> {
 }
 
 impl Schemas {
-    /// Spells an intent as the server stores it, by the type of its kind; see [`minimal`]. If that isn't known, only nulls and empty
-    /// lists are removed.
+    /// Spells an intent as the server stores it, by the type of its kind; see [`minimal`]. If that isn't known, as of a custom
+    /// resource, only fields with `null` are removed, at any depth, and whole numbers lose their fraction: `1.0` is stored as `1`. An
+    /// empty list may be required there.
     pub fn minimal(&self, kind: &ApiResource, intent: Value) -> Value {
-        let spelled = match self.type_of(kind) {
-            Some((types, name)) => minimal(intent, types, name),
-            None => minimal(intent, &Types::default(), ""),
-        };
-        spelled.unwrap_or_default()
+        match self.type_of(kind) {
+            Some((types, name)) => minimal(intent, types, name).unwrap_or_default(),
+            None => plain(intent),
+        }
     }
+}
+
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(plain).collect(),
+        Value::Object(members) => {
+            let set = members.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(set.map(|(name, value)| (name, plain(value))).collect())
+        }
+        Value::Number(number) if number.is_f64() => whole(&number).map_or(Value::Number(number), Value::from),
+        scalar => scalar,
+    }
+}
+
+/// The integer that a number with a fraction of zero is.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole, and small enough")]
+fn whole(number: &Number) -> Option<i64> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    number
+        .as_f64()
+        .filter(|number| number.fract() == 0.0 && number.abs() <= LARGEST)
+        .map(|number| number as i64)
 }
 
 /// A whole object of a built-in type, or a part of one, as the server stores it.
@@ -87,16 +110,10 @@ impl<'t> Speller<'t> {
             (Type::Named(name), value) => self.value(value, self.types.named(name), Place { name, ..place }),
             (_, Value::Null) => None,
             (Type::Quantity, value) => Some(canonical(value, place.precision)),
-            (of, Value::Array(values)) => {
-                let (items, place) = match of {
-                    Type::List { items, is_atomic, keys } => {
-                        let in_atomic = place.in_atomic || *is_atomic;
-                        (&**items, Place { name: "", keys, in_atomic, ..place })
-                    }
-                    _ => (&Type::Unknown, place),
-                };
+            (Type::List { items, is_atomic, keys }, Value::Array(values)) => {
+                let below = Place { name: "", keys, in_atomic: place.in_atomic || *is_atomic, ..place };
                 let values: Vec<Value> =
-                    values.into_iter().filter_map(|value| self.value(value, items, place)).collect();
+                    values.into_iter().map(|value| self.element(value, items, below)).collect();
                 (!values.is_empty()).then_some(Value::Array(values))
             }
             (Type::Struct { fields, is_atomic, .. }, Value::Object(mut members)) => {
@@ -128,22 +145,26 @@ impl<'t> Speller<'t> {
                 };
                 let member = |(name, value): (String, Value)| {
                     let value = if value.is_null() { self.zero(values)? } else { value };
-                    self.value(value, values, below).map(|value| (name, value))
+                    Some((name, self.element(value, values, below)))
                 };
                 let members: Map<String, Value> = members.into_iter().filter_map(member).collect();
                 (!members.is_empty()).then_some(Value::Object(members))
             }
-            (_, Value::Object(members)) => {
-                let member = |(name, value): (String, Value)| {
-                    self.value(value, &Type::Unknown, place).map(|value| (name, value))
-                };
-                Some(Value::Object(members.into_iter().filter_map(member).collect()))
-            }
-            (_, scalar) => Some(scalar),
+            (_, other) => Some(other),
         }
     }
 
-    /// The value that the server stores for `null` in a map of such values.
+    /// An item of a list or a value in a map. If nothing is left of it, it stays as an empty one.
+    fn element(self, value: Value, of: &'t Type, place: Place<'t>) -> Value {
+        let empty = match &value {
+            Value::Array(_) => Value::Array(Vec::new()),
+            Value::Object(_) => Value::Object(Map::new()),
+            _ => self.zero(of).unwrap_or_default(),
+        };
+        self.value(value, of, place).unwrap_or(empty)
+    }
+
+    /// The value that the server stores for `null` in a list or a map of such values.
     fn zero(self, of: &Type) -> Option<Value> {
         match of {
             Type::Named(name) => self.zero(self.types.named(name)),

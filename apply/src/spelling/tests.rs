@@ -34,9 +34,11 @@ fn a_template_is_spelled_as_the_server_stores_it() {
             }),
         ),
         (
-            "nulls and empty lists go at any depth",
-            with_container(&json!({"name": "web", "args": [], "image": null, "resources": {"limits": {}}})),
-            with_container(&json!({"name": "web", "resources": {}})),
+            "nulls and empty lists go at any depth, and items stay",
+            with_container(
+                &json!({"name": "web", "args": [], "image": null, "command": ["a", null, ""], "resources": {"limits": {}}}),
+            ),
+            with_container(&json!({"name": "web", "command": ["a", "", ""], "resources": {}})),
         ),
         (
             "a null in a map is an empty value",
@@ -152,7 +154,7 @@ fn what_has_one_spelling_stays_as_it_is() {
         ),
         (
             "known to a newer release alone",
-            json!({"spec": {"newer": {"a": {}, "b": "", "c": 0}, "containers": [{"name": "app", "newer": "1000m"}]}}),
+            json!({"spec": {"newer": {"a": {}, "b": "", "c": 0, "d": [[], null], "e": []}, "containers": [{"name": "app", "newer": "1000m"}]}}),
         ),
         (
             "texts that look like quantities",
@@ -164,4 +166,13 @@ fn what_has_one_spelling_stays_as_it_is() {
     ] {
         assert_eq!(spelled(template.clone()), template, "{why}");
     }
+}
+
+#[test]
+fn of_an_unknown_kind_only_fields_without_a_value_go() {
+    let kind = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+    let intent = json!({"spec": {"unset": null, "tags": [], "rows": [[], [1.0, 1.5, -0.0, 1e300], null], "by": {"a": [], "b": null}, "any": {}}});
+    let expected =
+        json!({"spec": {"tags": [], "rows": [[], [1, 1.5, 0, 1e300], null], "by": {"a": []}, "any": {}}});
+    assert_eq!(Schemas::default().minimal(&kind, intent), expected);
 }

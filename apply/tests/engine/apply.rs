@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use baton_apply::{Applier, ApplyError, ApplyOutcome, LiveObject, Options, SchemaCache, Target};
+use baton_apply::{ApiError, Applier, ApplyError, ApplyOutcome, LiveObject, Options, SchemaCache, Target};
 use http::{Method, Request, Response};
 use k8s_openapi::{
     api::apps::v1::{Deployment, DeploymentSpec},
@@ -162,4 +162,48 @@ async fn what_a_typed_intent_leaves_empty_is_not_applied() {
     assert_eq!(server.lock().unwrap().sent[0]["spec"], spec);
     let target = Target::of(&intent, &());
     assert_eq!(target.to_string(), "Deployment shop/web");
+}
+
+#[tokio::test]
+async fn a_request_that_makes_no_sense_is_not_sent() {
+    let (read, _) = live_objects();
+    let with = |pointer: &str, value: Value| {
+        let mut intent = image("app:2");
+        *intent.pointer_mut(pointer).unwrap() = value;
+        intent
+    };
+    let of_uid = json!({"namespace": "shop", "name": "web", "uid": "u"});
+    let forced = Options::forced(MANAGER);
+    let service =
+        but(&read, |object| (object["kind"], object["apiVersion"]) = (json!("Service"), json!("v1")));
+    for (live, intent, options, expected) in [
+        (None, json!("text"), forced, "the intent of a Deployment has no metadata.name"),
+        (Some(&read), json!([1]), forced, "the intent of a Deployment has no metadata.name"),
+        (
+            Some(&read),
+            with("/metadata", json!("web")),
+            forced,
+            "the intent of a Deployment has no metadata.name",
+        ),
+        (None, with("/metadata", of_uid), forced, "Deployment shop/web was not read, and"),
+        (None, image("app:2"), forced.subresource("status"), "Deployment/status shop/web was not read, and"),
+        (
+            Some(&read),
+            with("/kind", json!("Scale")),
+            forced.subresource("scale"),
+            "the intent is a Scale (apps/v1), and a Deployment (apps/v1) is written",
+        ),
+        (
+            Some(&service),
+            image("app:2"),
+            forced,
+            "the live object is a Service (v1), and a Deployment (apps/v1) is written",
+        ),
+    ] {
+        let (applier, server) = applier(read.clone(), 0).await;
+        let error = applier.apply_json(&deployments(), live, intent, options).await.unwrap_err();
+        assert!(matches!(&error, ApplyError::Rejected(ApiError::Misuse(_))), "{error:?}");
+        assert!(error.to_string().starts_with(expected), "{error}");
+        assert!(server.lock().unwrap().sent.is_empty());
+    }
 }

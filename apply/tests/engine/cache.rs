@@ -266,6 +266,8 @@ fn the_same_version_of_a_list_replaces_the_cached_one() {
     assert_eq!(replicas(), Some(2), "by another CRD");
     cache.store_listed(&object(NAMES[0], 4, 3));
     assert_eq!(replicas(), Some(2), "the list is older");
+    cache.store_listed(&object(NAMES[1], 4, 3));
+    assert_eq!(cache.len(), 1, "it may have been deleted since");
     assert_eq!(deliver(&mut feed, Event::InitApply(object(NAMES[0], 5, 4))), ["web"]);
 }
 
@@ -282,8 +284,30 @@ fn what_is_not_kept_is_treated_as_missing() {
     assert_eq!(deliver(&mut feed, Event::Apply(at(5, 0))), ["web"], "it isn't kept any more");
     assert!(cache.store(&at(6, 0)).is_none() && cache.is_empty());
     deliver(&mut feed, Event::Apply(at(7, 1)));
+    assert!(cache.store(&at(8, 0)).is_none() && cache.is_empty());
+    deliver(&mut feed, Event::Apply(at(9, 1)));
     cache.forget("shop", "web");
     assert!(cache.is_empty());
+}
+
+#[test]
+fn a_list_brings_back_the_versions_of_a_restored_cluster() {
+    let cache = cache();
+    let mut feed = cache.watch(None);
+    for name in NAMES {
+        deliver(&mut feed, Event::Apply(object(name, 500, 5)));
+    }
+    deliver(&mut feed, Event::Init);
+    assert_eq!(deliver(&mut feed, Event::InitApply(object(NAMES[0], 20, 2))), ["web"]);
+    assert!(
+        deliver(&mut feed, Event::InitApply(object(NAMES[0], 19, 1))).is_empty(),
+        "it is in the list once"
+    );
+    deliver(&mut feed, Event::InitApply(object(NAMES[1], 30, 3)));
+    assert_eq!(deliver(&mut feed, Event::InitDone), ["web"]);
+    assert_eq!(cache.len(), 2);
+    assert_eq!(deliver(&mut feed, Event::Apply(object(NAMES[0], 31, 3))), ["web"]);
+    assert!(!cache.shows(&object(NAMES[0], 500, 5)));
 }
 
 #[test]

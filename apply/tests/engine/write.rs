@@ -318,3 +318,24 @@ fn a_write_without_a_prediction_keeps_its_guard() {
     assert!(write.prediction.is_err() && !write.is_noop());
     assert_eq!(write.request, request);
 }
+
+#[test]
+fn a_write_that_removes_the_last_finalizer_deletes_the_object() {
+    let settled = |metadata: Value| {
+        let written = Written::update();
+        let response = but(&written.response, |object| {
+            object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        });
+        written.settled(Ok(Some(response)), DryRun::No)
+    };
+    let when = "2026-01-02T04:00:00Z";
+    let gone = settled(json!({"deletionTimestamp": when}));
+    assert!(matches!(gone, Outcome::Deleted(None)), "{gone:?}");
+    for kept in [
+        json!({"deletionTimestamp": when, "finalizers": ["a/b"]}),
+        json!({"deletionTimestamp": when, "deletionGracePeriodSeconds": 30}),
+    ] {
+        let outcome = settled(kept);
+        assert!(matches!(outcome, Outcome::Stored { .. }), "{outcome:?}");
+    }
+}

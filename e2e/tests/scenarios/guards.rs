@@ -101,7 +101,7 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     let owners = Replicas::of(&live).owners.scale;
     assert_eq!(owners.len(), 1, "the write through the scale subresource left its entry");
     let mut older = live.as_json().unwrap().clone();
-    older["metadata"]["resourceVersion"] = json!("1");
+    older["metadata"]["resourceVersion"] = json!("2");
     let older = LiveObject::from_json(older).unwrap();
     let target = ChildKind::Deployment.target(&workload);
     for step in [

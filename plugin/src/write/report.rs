@@ -99,7 +99,8 @@ impl Written {
                 let message = Obstacle::explain(error.to_string(), error, &self.write, self.before.as_ref());
                 (result, Some(message))
             }
-            (Some(Outcome::Skipped | Outcome::Deleted(_) | Outcome::Failed(_)), _)
+            (Some(Outcome::Deleted(_)), _) => (stored(true), None),
+            (Some(Outcome::Skipped | Outcome::Failed(_)), _)
             | (None, Ok(Prediction::NoOp | Prediction::Deleted)) => ("unchanged", None),
             (None, Ok(Prediction::Stored(predicted))) => (stored(predicted.changed), None),
             (None, Ok(Prediction::Conflicts(conflicts))) => ("conflict", Some(conflicts.to_string())),
