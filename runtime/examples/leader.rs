@@ -28,7 +28,13 @@ use tokio::net::TcpListener;
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing::subscriber::set_global_default(log_to(std::io::stderr, false, "info", LogFormat::Text)?)?;
     let listener = TcpListener::bind("0.0.0.0:8080").await?;
-    run(Cluster::infer().await?, Signals::of_process()?, listener).await
+    let signals = Signals::of_process()?;
+    // Shorter than the pod's grace period.
+    let overdue = signals.shutdown.clone().overdue(Duration::from_secs(20));
+    tokio::select! {
+        ended = run(Cluster::infer().await?, signals, listener) => ended,
+        () = overdue => Err("stopped at once: the lease runs out".into()),
+    }
 }
 
 /// Runs until SIGTERM, or until the lease is lost.

@@ -45,19 +45,29 @@ pub struct Access {
 }
 
 impl Access {
-    /// The permissions of a role's rules in a namespace, or in all. A rule for one object is for the one of this name.
+    /// The permissions of a role's rules in a namespace, or in all. A rule with names of objects is for the one of this name, or for
+    /// its own where this is absent. Rules about URLs are left out.
     pub fn of_rules(rules: &[PolicyRule], namespace: Option<&str>, name: Option<&str>) -> Vec<Self> {
         let mut all = Vec::new();
         for PolicyRule { api_groups, resources, resource_names, verbs, .. } in rules {
             for group in api_groups.iter().flatten() {
                 for resource in resources.iter().flatten() {
-                    all.extend(verbs.iter().map(|verb| Self {
-                        namespace: namespace.map(str::to_owned),
-                        group: group.clone(),
-                        resource: resource.clone(),
-                        name: resource_names.as_ref().and(name).map(str::to_owned),
-                        verb: verb.clone(),
-                    }));
+                    let names: Vec<Option<&str>> = match resource_names {
+                        None => vec![None],
+                        Some(names) if name.is_none() && !names.is_empty() => {
+                            names.iter().map(|name| Some(name.as_str())).collect()
+                        }
+                        Some(_) => vec![name],
+                    };
+                    for name in names {
+                        all.extend(verbs.iter().map(|verb| Self {
+                            namespace: namespace.map(str::to_owned),
+                            group: group.clone(),
+                            resource: resource.clone(),
+                            name: name.map(str::to_owned),
+                            verb: verb.clone(),
+                        }));
+                    }
                 }
             }
         }
@@ -114,7 +124,12 @@ pub fn rules_to_add(missing: &[Access]) -> String {
 /// A rule as it is written in a role.
 fn as_rule(access: &Access, verbs: &[&str]) -> String {
     let (group, resource, name) = access.rule();
-    let group = if group.is_empty() { "\"\"" } else { group };
+    // Neither nothing nor an asterisk is a text in YAML.
+    let text = |text: &str| {
+        if text.is_empty() || text.starts_with('*') { format!("{text:?}") } else { text.to_owned() }
+    };
+    let (group, resource) = (text(group), text(resource));
+    let verbs: Vec<String> = verbs.iter().map(|verb| text(verb)).collect();
     let names = name.map(|name| format!(", resourceNames: [{name}]")).unwrap_or_default();
     format!("`{{apiGroups: [{group}], resources: [{resource}]{names}, verbs: [{}]}}`", verbs.join(", "))
 }
@@ -149,6 +164,25 @@ mod tests {
             assert_eq!(found, expected);
             assert_eq!([namespace, group, verb].map(Option::unwrap), ["a", "example.com", "patch"]);
         }
+    }
+
+    #[test]
+    fn a_rule_for_named_objects_stays_one_and_asterisks_are_quoted() {
+        let names = ["one", "two"].map(str::to_owned).to_vec();
+        let all = || Some(vec!["*".to_owned()]);
+        let verbs = vec!["get".to_owned(), "*".to_owned()];
+        let rule = PolicyRule {
+            api_groups: all(),
+            resources: all(),
+            resource_names: Some(names),
+            verbs,
+            ..Default::default()
+        };
+        assert_eq!(
+            rules_to_add(&Access::of_rules(&[rule], Some("a"), None)),
+            "To its Role in the namespace a, add: `{apiGroups: [\"*\"], resources: [\"*\"], resourceNames: [one], verbs: [get, \"*\"]}`, \
+             `{apiGroups: [\"*\"], resources: [\"*\"], resourceNames: [two], verbs: [get, \"*\"]}`."
+        );
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Cluster {
     }
 
     /// A client for the reconcile loop. Its requests are counted, it writes only during this leadership (always, if there is none), and
-    /// of its lists one page is in memory at a time, of 8 MiB or a single object.
+    /// of its lists one page is in memory at a time, of 8 MiB or a single object: the next waits until the last response is dropped.
     ///
     /// # Errors
     /// When the configuration has a certificate, a key or a URL that can't be used.

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Request, Response, Uri, request::Parts};
+use http::{Method, Request, Response, Uri, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use kube::{Client, client::Body};
@@ -26,7 +26,7 @@ pub(crate) fn in_turns(client: Client) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, turn) = (client.clone(), turn.clone());
         async move {
-            let Some(single) = as_single(request.uri())? else { return Ok(client.send(request).await?) };
+            let Some(single) = as_single(&request)? else { return Ok(client.send(request).await?) };
             let (mut parts, _) = request.into_parts();
             if let Some(page) = read(&client, &turn, parts.clone(), LARGEST_PAGE).await? {
                 return Ok(page);
@@ -40,8 +40,11 @@ pub(crate) fn in_turns(client: Client) -> Client {
 }
 
 /// The same list a single object at a time; none if this isn't a list by pages.
-fn as_single(list: &Uri) -> Result<Option<Uri>, BoxError> {
-    let is_limit = |pair: &&str| pair.starts_with("limit=");
+fn as_single(request: &Request<Body>) -> Result<Option<Uri>, BoxError> {
+    let (list, is_limit) = (request.uri(), |pair: &&str| pair.starts_with("limit="));
+    if request.method() != Method::GET {
+        return Ok(None);
+    }
     let Some((path, query)) = list.path_and_query().and_then(|all| all.as_str().split_once('?')) else {
         return Ok(None);
     };
@@ -206,5 +209,10 @@ mod tests {
         let all: Value = serde_json::to_value(api.list(&ListParams::default()).await.unwrap()).unwrap();
         assert_eq!(all["items"].as_array().map(Vec::len), Some(1));
         assert_eq!(*lock(&seen.queries), [""]);
+        let path = "/api/v1/pods?limit=10";
+        let deletion =
+            |method: Method| Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        assert!(as_single(&deletion(Method::DELETE)).unwrap().is_none(), "it has a body");
+        assert!(as_single(&deletion(Method::GET)).unwrap().is_some());
     }
 }

@@ -1,7 +1,8 @@
 //! Signals to a program with a reconcile loop.
 //!
 //! The first SIGTERM or Ctrl-C begins a graceful shutdown: passes under way are finished, and no new one begins. A second one, or
-//! the end of a grace period, ends the process at once. SIGHUP asks for a pass of every object, now.
+//! the end of a grace period, ends the program at once if it waits for [`Shutdown::overdue`] beside all that it does; otherwise a
+//! request without a response keeps it. SIGHUP asks for a pass of every object, now.
 
 use std::{io, time::Duration};
 

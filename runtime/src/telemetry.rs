@@ -8,7 +8,7 @@
 
 use std::{str::FromStr, time::Duration};
 
-use http::{Request, Response, Uri};
+use http::{Request, Response, Uri, uri::Authority};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -41,8 +41,17 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, String> {
         let example = "write it like `http://localhost:4318`";
         let uri: Uri = text.parse().map_err(|error| format!("{error}; {example}"))?;
-        if uri.scheme_str() != Some("http") || uri.host().is_none() {
+        let port_of =
+            |authority: &Authority| authority.as_str().rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        let has_port = uri.authority().and_then(port_of).is_none_or(|port| port.is_ok());
+        if uri.host().is_none_or(str::is_empty) || !has_port {
+            return Err(format!("it needs a host, and a port up to 65535; {example}"));
+        }
+        if uri.scheme_str() != Some("http") {
             return Err(format!("it has to be an http URL: TLS isn't supported; {example}"));
+        }
+        if uri.query().is_some() {
+            return Err(format!("it can't have a query; {example}"));
         }
         let base = text.trim_end_matches('/');
         Ok(Self(if base.ends_with("/v1/traces") { base.to_owned() } else { format!("{base}/v1/traces") }))
@@ -130,7 +139,16 @@ mod tests {
         for text in ["http://localhost:4318", "http://localhost:4318/", "http://localhost:4318/v1/traces"] {
             assert_eq!(text.parse(), Ok(traces.clone()));
         }
-        for text in ["https://localhost:4318", "localhost:4318", "", "/v1/traces"] {
+        for text in [
+            "https://localhost:4318",
+            "localhost:4318",
+            "",
+            "/v1/traces",
+            "http://a:b",
+            "http://a:99999",
+            "http://:4318",
+            "http://a?b",
+        ] {
             let error = text.parse::<Endpoint>().unwrap_err();
             assert!(error.contains("http://localhost:4318"), "{text}: {error}");
         }

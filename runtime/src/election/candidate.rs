@@ -57,6 +57,10 @@ pub(super) struct Candidate {
     held: Option<Moment>,
     /// The note that the Lease is to have.
     suspect: Option<Suspect>,
+    /// The last apply, unless it failed.
+    sent: Option<Draft>,
+    /// Whether the last write was refused.
+    was_refused: bool,
 }
 
 impl Candidate {
@@ -70,6 +74,8 @@ impl Candidate {
             marks: Vec::new(),
             held: None,
             suspect: None,
+            sent: None,
+            was_refused: false,
         }
     }
 
@@ -121,6 +127,10 @@ impl Candidate {
                 }
                 let pause = match (&record.suspect, &self.suspect) {
                     (noted, wanted) if noted == wanted => self.timing.retry_period,
+                    // It isn't stored as it was sent, such as while another manager owns the annotation.
+                    (_, wanted) if self.sent.as_ref().is_some_and(|sent| sent.suspect == *wanted) => {
+                        self.timing.retry_period
+                    }
                     // The process may end in a moment.
                     (None, Some(_)) => Duration::ZERO,
                     _ => self.timing.retry_period / 4,
@@ -141,9 +151,10 @@ impl Candidate {
     /// The Lease was read: this is its record, or it doesn't exist.
     pub(super) fn read(&mut self, now: Moment, found: Option<ElectionRecord>) {
         self.view = if found.is_some() { View::Known } else { View::Absent };
-        let is_news = |record: &ElectionRecord| self.known.as_ref().is_none_or(|(known, _)| known != record);
-        if let Some(record) = found.filter(is_news) {
-            self.known = Some((record, now));
+        if let Some(record) = found {
+            let before = self.known.as_ref().filter(|(known, _)| known.is_not_renewed_by(&record));
+            let since = before.map_or(now, |(_, since)| *since);
+            self.known = Some((record, since));
         }
         // Reads another's lease every retry period, and when it runs out.
         let end = self.bound_until().filter(|end| self.held.is_none() && now < *end);
@@ -157,18 +168,23 @@ impl Candidate {
         self.view = View::Known;
         self.not_before = None;
         self.held = Some(sent);
+        self.was_refused = false;
     }
 
-    /// Another process was faster: the write isn't stored.
-    pub(super) fn refused(&mut self) {
+    /// Another process was faster: the write isn't stored. The Lease is read at once, and after a pause if that was so before.
+    pub(super) fn refused(&mut self, now: Moment) {
+        self.marks.pop();
         self.view = View::Unknown;
-        self.not_before = None;
+        self.not_before = self.was_refused.then(|| now + self.timing.retry_period);
+        self.was_refused = true;
+        self.sent = None;
     }
 
     /// A request failed; if it was a write, it may be stored all the same.
     pub(super) fn failed(&mut self, now: Moment) {
         self.view = View::Unknown;
         self.not_before = Some(now + self.timing.retry_period);
+        self.sent = None;
     }
 
     /// The write that releases the lease, so that another needn't wait until it runs out. None if this process may not hold it.
@@ -199,7 +215,7 @@ impl Candidate {
             self.marks.remove(0);
         }
         self.marks.push(renewed);
-        ElectionStep::Write(Draft {
+        let draft = Draft {
             holder: self.identity.clone(),
             duration: self.timing.lease_duration,
             acquired: stamp(acquired),
@@ -207,7 +223,10 @@ impl Candidate {
             transitions,
             suspect: self.suspect.clone(),
             version,
-        })
+        };
+        // A creation has no note.
+        self.sent = draft.version.is_some().then(|| draft.clone());
+        ElectionStep::Write(draft)
     }
 
     /// Whether this process wrote the record. The identity isn't enough: two processes may have the same one.
@@ -405,16 +424,21 @@ mod tests {
         candidate.read(Moment::at(100), Some(record("me", 0, "7")));
         assert_eq!(next(&mut candidate, 100), ElectionStep::Wait(Moment::at(102)));
         let mut leader = leader(100);
-        leader.refused();
+        draft(&mut leader, 103);
+        leader.refused(Moment::at(103));
         leader.read(Moment::at(103), Some(record("me", 3, "8")));
-        assert_eq!(next(&mut leader, 103), ElectionStep::Resign(Lost::TakenBy("me".to_owned())));
+        assert_eq!(
+            next(&mut leader, 103),
+            ElectionStep::Resign(Lost::TakenBy("me".to_owned())),
+            "at the same time"
+        );
     }
 
     #[test]
     fn a_leader_resigns_at_once_when_another_holds_the_lease() {
         let mut leader = leader(100);
         draft(&mut leader, 102);
-        leader.refused();
+        leader.refused(Moment::at(102));
         assert_eq!(next(&mut leader, 102), ElectionStep::Read);
         leader.read(Moment::at(102), Some(record("other", 2, "9")));
         assert_eq!(next(&mut leader, 102), ElectionStep::Resign(Lost::TakenBy("other".to_owned())));
@@ -423,18 +447,47 @@ mod tests {
     #[test]
     fn a_leader_whose_lease_was_deleted_creates_it_again() {
         let mut leader = leader(100);
-        leader.refused();
+        draft(&mut leader, 102);
+        leader.refused(Moment::at(102));
         leader.read(Moment::at(102), None);
         assert_eq!(draft(&mut leader, 102).version, None);
     }
 
     #[test]
-    fn a_refused_write_is_followed_by_a_read_without_a_pause() {
+    fn a_refused_write_is_followed_by_a_read_without_a_pause_the_first_time() {
+        let mut leader = leader(100);
+        for (second, expected) in [
+            (102, ElectionStep::Read),
+            (103, ElectionStep::Wait(Moment::at(105))),
+            (106, ElectionStep::Wait(Moment::at(108))),
+        ] {
+            let version = second.to_string();
+            leader.read(Moment::at(second.into()), Some(record("me", 100, &version)));
+            draft(&mut leader, second);
+            leader.refused(Moment::at(second.into()));
+            assert_eq!(next(&mut leader, second), expected);
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_leases_labels_does_not_prolong_anothers_lease() {
         let mut candidate = candidate();
-        candidate.read(Moment::at(100), None);
-        draft(&mut candidate, 100);
-        candidate.refused();
-        assert_eq!(next(&mut candidate, 100), ElectionStep::Read);
+        candidate.read(Moment::at(100), Some(record("other", 0, "7")));
+        candidate.read(Moment::at(110), Some(record("other", 0, "8")));
+        assert_eq!(draft(&mut candidate, 115).version.as_deref(), Some("8"));
+    }
+
+    #[test]
+    fn a_note_that_is_not_stored_is_not_written_again_and_again() {
+        let mut leader = leader(100);
+        leader.note(Some(suspect(1)));
+        let noting = draft(&mut leader, 101);
+        leader.written(
+            Moment::at(101),
+            Moment::at(101),
+            ElectionRecord { suspect: None, ..stored(&noting, "2") },
+        );
+        assert_eq!(next(&mut leader, 101), ElectionStep::Wait(Moment::at(103)));
     }
 
     #[test]

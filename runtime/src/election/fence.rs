@@ -13,6 +13,7 @@ use std::{
     future::poll_fn,
     pin::pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures::{FutureExt, future::BoxFuture};
@@ -36,7 +37,8 @@ pub enum Fenced {
     GivenUp,
 }
 
-/// A fence around a client's stack that is open during this leadership; always open without an election.
+/// A fence around a client's stack that is open during this leadership; always open without an election. Requests by GET pass in any
+/// case, those of `exec` and `attach` too.
 pub fn fence_layer<S>(leadership: Option<Leadership>) -> impl Layer<S, Service = Fence<S>> {
     layer_fn(move |inner| Fence { inner, leadership: leadership.clone() })
 }
@@ -88,26 +90,26 @@ fn is_write<B>(request: &Request<B>) -> bool {
 /// The output of a future, unless the leadership ends before.
 async fn during<T>(leadership: &Leadership, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
-    let mut end = pin!(tokio::time::sleep(leadership.remaining()));
-    poll_fn(|context| {
-        loop {
-            // The clock comes first: after a pause, timers lag behind it.
-            let remaining = leadership.remaining();
-            if remaining.is_zero() {
-                leadership.ask_for_check();
-                return Poll::Ready(None);
+    let mut renewals = leadership.renewals();
+    loop {
+        // The clock comes first: after a pause, timers lag behind it.
+        let while_it_leads = poll_fn(|context| match leadership.remaining() {
+            Duration::ZERO => Poll::Ready(None),
+            _ => future.as_mut().poll(context).map(Some),
+        });
+        tokio::select! {
+            biased;
+            output = while_it_leads => {
+                if output.is_none() {
+                    leadership.ask_for_check();
+                }
+                return output;
             }
-            if let Poll::Ready(output) = future.as_mut().poll(context) {
-                return Poll::Ready(Some(output));
-            }
-            if end.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            // The lease was renewed meanwhile.
-            end.set(tokio::time::sleep(remaining));
+            // It is renewed, or has ended.
+            _ = renewals.changed() => {}
+            () = tokio::time::sleep(leadership.remaining()) => {}
         }
-    })
-    .await
+    }
 }
 
 #[cfg(test)]
@@ -214,6 +216,19 @@ mod tests {
         assert_eq!(ended(&leadership, write(), TOO_LATE).await, (Err(Fenced::GivenUp), 1));
         // The election has to check the time.
         tokio::time::timeout(Duration::from_secs(1), leadership.check_asked_for()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_write_under_way_is_dropped_when_another_leads() {
+        let leadership = Leadership::new(Timing::default(), Clock::SYSTEM, Gauge::default());
+        leadership.renewed(leadership.clock().moment());
+        let lost = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            leadership.end();
+        };
+        let write = tokio::time::timeout(Duration::from_secs(5), ended(&leadership, write(), TOO_LATE));
+        let (ended, ()) = futures::join!(write, lost);
+        assert_eq!(ended.unwrap(), (Err(Fenced::GivenUp), 1));
     }
 
     #[tokio::test]

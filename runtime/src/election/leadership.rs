@@ -1,18 +1,12 @@
 //! Whether this process leads now, shared between the election and the fence.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::Timing;
-use crate::{
-    clock::{Clock, Moment},
-    lock,
-};
+use crate::clock::{Clock, Moment};
 
 /// The time during which this process may write. Clones share it.
 #[derive(Clone, Debug)]
@@ -24,14 +18,20 @@ struct Shared {
     clock: Clock,
     gauge: Gauge,
     /// When the last write of the Lease was sent that is known to be stored; absent while another may lead.
-    renewed: Mutex<Option<Moment>>,
+    renewed: watch::Sender<Option<Moment>>,
     check: Notify,
 }
 
 impl Leadership {
     /// A leadership that has yet to be won. The gauge is 1 while this process leads.
     pub fn new(timing: Timing, clock: Clock, gauge: Gauge) -> Self {
-        Self(Arc::new(Shared { timing, clock, gauge, renewed: Mutex::default(), check: Notify::new() }))
+        Self(Arc::new(Shared {
+            timing,
+            clock,
+            gauge,
+            renewed: watch::Sender::default(),
+            check: Notify::new(),
+        }))
     }
 
     pub(super) fn timing(&self) -> Timing {
@@ -45,13 +45,13 @@ impl Leadership {
 
     /// A write of the Lease that was sent at this moment is stored.
     pub(super) fn renewed(&self, sent: Moment) {
-        *lock(&self.0.renewed) = Some(sent);
+        self.0.renewed.send_replace(Some(sent));
         self.0.gauge.set(1);
     }
 
     /// From now on nothing may be written.
     pub(super) fn end(&self) {
-        *lock(&self.0.renewed) = None;
+        self.0.renewed.send_replace(None);
         self.0.gauge.set(0);
     }
 
@@ -66,6 +66,11 @@ impl Leadership {
         end.map_or(Duration::ZERO, |end| end.after(self.0.clock.moment()))
     }
 
+    /// Sees each renewal, and the end.
+    pub(super) fn renewals(&self) -> watch::Receiver<Option<Moment>> {
+        self.0.renewed.subscribe()
+    }
+
     /// Has the election check the time now, because a write came too late.
     pub(super) fn ask_for_check(&self) {
         self.0.check.notify_one();
@@ -77,6 +82,6 @@ impl Leadership {
     }
 
     fn until(&self, span: Duration) -> Option<Moment> {
-        lock(&self.0.renewed).map(|sent| sent + span)
+        self.0.renewed.borrow().map(|sent| sent + span)
     }
 }

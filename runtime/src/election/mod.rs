@@ -19,7 +19,7 @@
 //!   empties the Lease, so that the next needn't wait.
 //!
 //! Two things are up to the administrator. Clocks may differ, but must run at about the same speed. And if the Lease is emptied by hand,
-//! or deleted before a candidate has read it, the leader learns only at its next renewal that it lost it.
+//! its duration shortened, or if it is deleted before a candidate has read it, the leader learns only at its next renewal that it lost it.
 //!
 //! A candidate needs `create` for `leases` of `coordination.k8s.io` in the Lease's namespace, and `get` and `patch` for the Lease.
 
@@ -63,6 +63,8 @@ use crate::{
 
 /// How long a turn of a pass may take until the Lease isn't renewed any more, so that another process leads. Liveness fails later.
 const STALLED: Duration = Duration::from_secs(30);
+/// The shortest retry period.
+const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 /// How long a release of the lease may take: the process is about to end.
 const RELEASE: Duration = Duration::from_secs(3);
 
@@ -94,6 +96,11 @@ pub enum TimingError {
         "the lease duration has to be longer than the renew deadline, or two processes could lead at the same time"
     )]
     DeadlineTooLong,
+    /// Requests would follow each other without a pause.
+    #[error(
+        "the retry period has to be at least {SHORTEST_PERIOD:?}, or requests would follow each other without a pause"
+    )]
+    NoPause,
     /// One failed request would end a leader.
     #[error(
         "the renew deadline has to be at least twice as long as the retry period, or one failed request would end a leader"
@@ -118,7 +125,9 @@ impl Timing {
             Err(TimingError::NotInSeconds)
         } else if lease_duration <= renew_deadline {
             Err(TimingError::DeadlineTooLong)
-        } else if renew_deadline < 2 * retry_period {
+        } else if retry_period < SHORTEST_PERIOD {
+            Err(TimingError::NoPause)
+        } else if renew_deadline / 2 < retry_period {
             Err(TimingError::PeriodTooLong)
         } else {
             Ok(Self { lease_duration, renew_deadline, retry_period })
@@ -156,17 +165,19 @@ pub struct Candidacy {
     pub manager: String,
     /// The name of this process, different for each process.
     pub identity: String,
-    /// The annotation of the Lease with the leader's [`Suspect`].
+    /// The annotation of the Lease with the leader's [`Suspect`]: a name that Kubernetes accepts.
     pub annotation: String,
 }
 
 impl Candidacy {
     /// A candidacy whose identity is the host's name, which in a pod is the pod's, and a random part that distinguishes this process
-    /// from the last one there. Its annotation is `MANAGER/suspect`.
+    /// from the last one there. Its annotation is `MANAGER/suspect`, with dashes for what the name of an annotation can't have.
     pub fn new(namespace: impl Into<String>, lease: impl Into<String>, manager: impl Into<String>) -> Self {
         let (host, manager) = (rustix::system::uname(), manager.into());
         let identity = format!("{}_{:08x}", host.nodename().to_string_lossy(), fastrand::u32(..));
-        let annotation = format!("{manager}/suspect");
+        let allowed = |char: char| if char.is_ascii_alphanumeric() || char == '.' { char } else { '-' };
+        let prefix: String = manager.to_lowercase().chars().map(allowed).collect();
+        let annotation = format!("{}/suspect", prefix.trim_matches(['-', '.']));
         Self { namespace: namespace.into(), lease: lease.into(), manager, identity, annotation }
     }
 }
@@ -274,11 +285,25 @@ impl Stand {
             let stalled = self.watchdog.turn().filter(|turn| leads && turn.begun.elapsed() >= STALLED);
             if let Some(turn) = stalled {
                 let (namespace, name) = &*turn.object;
-                return Err(self.resign(Lost::Stalled(format!("{namespace}/{name}"), STALLED)));
+                return Err(Lost::Stalled(format!("{namespace}/{name}"), STALLED));
             }
             match self.candidate.next(now, clock.timestamp()) {
-                ElectionStep::Read => self.read(now).await,
-                ElectionStep::Write(draft) => self.write(now, &draft).await,
+                ElectionStep::Read => tokio::select! {
+                    () = self.read(now) => {}
+                    Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
+                },
+                ElectionStep::Write(draft) => {
+                    let mut write = Box::pin(self.write(now, &draft));
+                    let is_released = tokio::select! {
+                        () = &mut write => false,
+                        Ok(()) = &mut released, if !released.is_terminated() => true,
+                    };
+                    if is_released {
+                        // The release has the version that it stores.
+                        let _ = tokio::time::timeout(RELEASE, write).await;
+                        return self.release().await;
+                    }
+                }
                 ElectionStep::Wait(until) => {
                     tokio::select! {
                         // If the handle was dropped, the lease runs out instead.
@@ -288,14 +313,9 @@ impl Stand {
                         () = tokio::time::sleep(until.after(now)) => {}
                     }
                 }
-                ElectionStep::Resign(lost) => return Err(self.resign(lost)),
+                ElectionStep::Resign(lost) => return Err(lost),
             }
         }
-    }
-
-    fn resign(&self, lost: Lost) -> Lost {
-        self.leadership.end();
-        lost
     }
 
     fn now(&self) -> Moment {
@@ -328,7 +348,7 @@ impl Stand {
                 self.leading.send_replace(true);
                 self.fine();
             }
-            Err(RequestError::Response(status)) if status.code == 409 => self.candidate.refused(),
+            Err(RequestError::Response(status)) if status.code == 409 => self.candidate.refused(self.now()),
             Err(error) => self.failed(&error),
         }
     }
@@ -393,6 +413,14 @@ impl Stand {
             warn!(lease = %self.candidacy, error, "can't read or write the lease; retrying");
             self.logged_error = Some(error);
         }
+    }
+}
+
+/// Whatever ends the task, nothing renews the lease any more.
+impl Drop for Stand {
+    fn drop(&mut self) {
+        self.leadership.end();
+        self.leading.send_replace(false);
     }
 }
 
@@ -509,12 +537,48 @@ mod tests {
         assert_eq!(writes.load(Ordering::Relaxed), 1, "it runs out");
     }
 
+    #[tokio::test]
+    async fn a_candidate_whose_writes_are_refused_pauses_and_can_be_released() {
+        let writes = Arc::<AtomicUsize>::default();
+        let counted = writes.clone();
+        let server = tower::service_fn(move |request: Request<Body>| {
+            let code = if request.method() == Method::GET { 404 } else { 409 };
+            counted.fetch_add(usize::from(code == 409), Ordering::Relaxed);
+            let reason = if code == 404 { "NotFound" } else { "Conflict" };
+            let status = json!({"kind": "Status", "status": "Failure", "reason": reason, "code": code});
+            let response = Response::builder().status(code).body(Body::from(status.to_string().into_bytes()));
+            std::future::ready(Ok::<_, Infallible>(response.unwrap()))
+        });
+        let leadership = Leadership::new(Timing::default(), Clock::SYSTEM, Gauge::default());
+        let client = || Ok(Client::new(server, "ns"));
+        let candidacy = Candidacy::new("ns", "operator", "example.com/My_operator");
+        assert_eq!(candidacy.annotation, "example.com-my-operator/suspect");
+        let watchdog = Watchdog::default();
+        let election = Election::stand(&Handle::current(), client, candidacy, leadership, watchdog).unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::timeout(Duration::from_secs(1), election.release()).await.unwrap();
+        assert_eq!(writes.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn an_election_that_was_lost_is_not_won() {
+        let (mut election, _, leadership) = leader_in(&Handle::current(), Watchdog::default()).await;
+        election.task.abort_all();
+        assert_eq!([election.lost().await, election.won().await.unwrap_err()], [Lost::Ended, Lost::Ended]);
+        assert!(!leadership.may_begin());
+    }
+
     #[test]
     fn times_that_would_let_two_lead_are_refused_with_a_fix() {
         let seconds = Duration::from_secs;
         assert!(Timing::new(seconds(15), seconds(10), seconds(2)).is_ok());
         assert_eq!(Timing::new(seconds(10), seconds(10), seconds(2)), Err(TimingError::DeadlineTooLong));
-        assert_eq!(Timing::new(seconds(15), seconds(10), seconds(6)), Err(TimingError::PeriodTooLong));
+        for period in [Duration::ZERO, Duration::from_millis(9)] {
+            assert_eq!(Timing::new(seconds(15), seconds(10), period), Err(TimingError::NoPause));
+        }
+        for period in [seconds(6), Duration::MAX] {
+            assert_eq!(Timing::new(seconds(15), seconds(10), period), Err(TimingError::PeriodTooLong));
+        }
         for duration in [Duration::ZERO, Duration::from_millis(1500)] {
             assert_eq!(
                 Timing::new(duration, seconds(0), seconds(0)),

@@ -47,6 +47,12 @@ impl ElectionRecord {
             version,
         }
     }
+
+    /// Whether a later record is no news of the holder, such as after a change of the Lease's labels.
+    pub(super) fn is_not_renewed_by(&self, later: &Self) -> bool {
+        let Self { suspect, version, .. } = self.clone();
+        Self { suspect, version, ..later.clone() } == *self
+    }
 }
 
 /// A write of the Lease.

@@ -1,7 +1,7 @@
 //! The object whose pass has the thread.
 //!
 //! If all passes share one thread, each should give it back within milliseconds. Another thread can see here which one doesn't, and
-//! for which object the process ends if it does.
+//! for which object the process ends if it does. Where passes have several threads, only the turn that began last is seen.
 
 use std::{
     future::poll_fn,
@@ -51,8 +51,9 @@ impl Turns {
         poll_fn(|context| {
             let begun = now();
             *lock(&self.0.now) = Some(Turn { object: object.clone(), begun });
+            let turn = EndsTurn(&self.0.now);
             let polled = pass.as_mut().poll(context);
-            *lock(&self.0.now) = None;
+            drop(turn);
             let took = begun.elapsed();
             if took >= LONG {
                 self.0.long.inc();
@@ -82,5 +83,32 @@ struct Ends<'p>(&'p watch::Sender<usize>);
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|passes| *passes -= 1);
+    }
+}
+
+/// Ends a turn, also by a panic.
+struct EndsTurn<'t>(&'t Mutex<Option<Turn>>);
+
+impl Drop for EndsTurn<'_> {
+    fn drop(&mut self) {
+        *lock(self.0) = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_pass_that_panics_ends_its_turn() {
+        let turns = Turns::default();
+        let object = Arc::new(("shop".to_owned(), "web".to_owned()));
+        let pass = turns.of(object, async { panic!("on purpose") });
+        assert!(catch_unwind(AssertUnwindSafe(|| pass.now_or_never())).is_err());
+        assert!(turns.now().is_none());
     }
 }

@@ -62,14 +62,15 @@ impl FromStr for Suspect {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        let (object, ends) = text.split_once(' ').ok_or(Unknown)?;
+        let (object, ends) = text.rsplit_once(' ').ok_or(Unknown)?;
         let (namespace, name) = object.split_once('/').ok_or(Unknown)?;
         let ends = ends.parse().map_err(|_| Unknown)?;
         Ok(Self { object: (namespace.to_owned(), name.to_owned()), ends })
     }
 }
 
-/// Watches the passes of a loop for one that may end the process, and has the Lease name its object. Clones share it.
+/// Watches the passes of a loop for one that may end the process, and has the Lease name its object. For a loop whose passes share a
+/// thread, other than the Lease's. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Watchdog {
     turns: Turns,
@@ -107,10 +108,9 @@ impl Watchdog {
         *lock(&self.known) = Some(suspect.clone());
         let mut noted = self.noted.subscribe();
         // If the Lease can't be written, nothing else can either.
+        let _forgotten = Forgotten(&self.known);
         let _ = timeout(NOTED, noted.wait_for(|noted| noted.as_ref() == Some(&suspect))).await;
-        let result = pass.await;
-        *lock(&self.known) = None;
-        result
+        pass.await
     }
 
     /// Has each panic wait a moment until the turn under way is noted, after it was reported: for programs that end by a panic.
@@ -125,7 +125,9 @@ impl Watchdog {
     /// Blocks until the turn under way is noted, but not for long.
     fn wait_until_noted(&self) {
         for _ in 0..20 {
-            if self.turns.now().is_none() || *self.noted.borrow() == self.current() {
+            // A turn that has just begun isn't noted yet.
+            let current = self.current();
+            if self.turns.now().is_none() || (current.is_some() && *self.noted.borrow() == current) {
                 return;
             }
             std::thread::sleep(GLANCE);
@@ -187,6 +189,17 @@ impl Watchdog {
     }
 }
 
+/// Forgets the suspect at the end of its pass, also of one that is dropped; but not if the pass panics, which may end the process.
+struct Forgotten<'w>(&'w Mutex<Option<Suspect>>);
+
+impl Drop for Forgotten<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            *lock(self.0) = None;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{future::poll_fn, task::Poll};
@@ -201,6 +214,7 @@ mod tests {
     fn the_annotation_is_read_as_it_was_written() {
         assert_eq!(suspect(3).to_string(), "shop/web 3");
         assert_eq!("shop/web 3".parse::<Suspect>().unwrap(), suspect(3));
+        assert_eq!("shop/a web 3".parse::<Suspect>().unwrap().object.1, "a web");
         for other in ["", "shop/web", "web 3", "shop/web three"] {
             assert!(other.parse::<Suspect>().is_err(), "{other:?}");
         }

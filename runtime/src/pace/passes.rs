@@ -63,7 +63,7 @@ impl Passes {
     }
 
     /// Begins a pass for each object once it is due, as the queue has slots. Ends once it is shut down and the last pass has ended;
-    /// passes end with it if it is dropped. A panic in a pass goes on here.
+    /// passes end with it if it is dropped. A panic in a pass goes on here. Run it once: the queue counts passes that were dropped.
     pub async fn run<P>(
         &self,
         due: impl Stream<Item = Vec<ObjectKey>>,
@@ -72,7 +72,7 @@ impl Passes {
     ) where
         P: Future<Output = Option<Duration>> + Send + 'static,
     {
-        let (mut due, mut shutdown) = (pin!(due), pin!(shutdown));
+        let (mut due, mut shutdown) = (pin!(due.fuse()), pin!(shutdown));
         let mut running = JoinSet::new();
         loop {
             while let Some(object) = self.queue(|queue| queue.next(now())) {
@@ -102,7 +102,10 @@ impl Passes {
 
     fn ended(&self, ended: Result<(Arc<ObjectKey>, Option<Duration>), JoinError>) {
         match ended {
-            Ok((object, next)) => self.queue(|queue| queue.ended(&object, next.map(|next| now() + next))),
+            Ok((object, next)) => {
+                let at = next.and_then(|next| now().checked_add(next));
+                self.queue(|queue| queue.ended(&object, at));
+            }
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             // Only what drops all passes cancels one.
             Err(_) => {}
@@ -124,10 +127,18 @@ impl Passes {
             }
             self.queue(|queue| queue.slows_down(&object));
             self.free.notify_one();
-            let response = request.await;
-            self.queue(|queue| queue.goes_on(&object));
-            response
+            let _goes_on = GoesOn(self, object);
+            request.await
         }
+    }
+}
+
+/// Ends a wait for a response, also one that is dropped.
+struct GoesOn<'p>(&'p Passes, ObjectKey);
+
+impl Drop for GoesOn<'_> {
+    fn drop(&mut self) {
+        self.0.queue(|queue| queue.goes_on(&self.1));
     }
 }
 

@@ -98,9 +98,20 @@ impl Queue {
         }
     }
 
-    /// Puts an object last for its next pass: after all others that are due, and not before this moment.
+    /// Puts an object last for its next pass: after all others that are due, and not before this moment. There is one such object;
+    /// the one before it takes its place in line.
     pub fn put_last(&mut self, key: ObjectKey, not_before: Instant) {
-        self.last = Some(Last { key, not_before });
+        if let Some(line) = self.lines.get_mut(&key.0) {
+            line.retain(|other| **other != key);
+            if line.is_empty() {
+                self.lines.remove(&key.0);
+                self.turns.retain(|namespace| *namespace != key.0);
+            }
+        }
+        let Some(before) = self.last.replace(Last { key, not_before }) else { return };
+        if let Some((before, Place::Due)) = self.places.get_key_value(&before.key) {
+            self.line_up(before.clone());
+        }
     }
 
     /// Adds an object that is due at this moment, or earlier if it was already.
@@ -149,7 +160,7 @@ impl Queue {
         self.next_last(now)
     }
 
-    /// Whether an object is due that has no pass yet.
+    /// Whether an object is due that has no pass yet, besides the one that comes last.
     pub fn has_due(&self, now: Instant) -> bool {
         !self.turns.is_empty() || self.later.first().is_some_and(|(at, _)| *at <= now)
     }
@@ -198,15 +209,20 @@ impl Queue {
             && let Some((_, key)) = self.later.pop_first()
         {
             self.places.insert(key.clone(), Place::Due);
-            if self.last.as_ref().is_some_and(|last| last.key == *key) {
-                continue;
-            }
-            let line = self.lines.entry(key.0.clone()).or_default();
-            if line.is_empty() {
-                self.turns.push_back(key.0.clone());
-            }
-            line.push_back(key);
+            self.line_up(key);
         }
+    }
+
+    /// Puts an object that is due in line, unless it comes last.
+    fn line_up(&mut self, key: Arc<ObjectKey>) {
+        if self.last.as_ref().is_some_and(|last| last.key == *key) {
+            return;
+        }
+        let line = self.lines.entry(key.0.clone()).or_default();
+        if line.is_empty() {
+            self.turns.push_back(key.0.clone());
+        }
+        line.push_back(key);
     }
 
     fn begin(&mut self, key: &Arc<ObjectKey>) {
@@ -386,5 +402,23 @@ mod tests {
         assert_eq!(begun(&mut queue, now), ["a/web"]);
         assert_eq!(queue.wake(), Some(now + LAST_WAITS_FOR));
         assert_eq!(begun(&mut queue, now + LAST_WAITS_FOR), ["a/poison"]);
+    }
+
+    #[test]
+    fn an_object_leaves_its_line_to_come_last_and_takes_its_place_again_when_another_does() {
+        let (mut queue, now) = (Queue::new(NonZeroU16::MIN), Instant::now());
+        for name in ["first", "poison", "web"] {
+            queue.add(key("a", name), now);
+        }
+        assert_eq!(begun(&mut queue, now), ["a/first"]);
+        queue.put_last((*key("a", "poison")).clone(), now);
+        queue.put_last((*key("a", "poison")).clone(), now);
+        queue.ended(&key("a", "first"), None);
+        assert_eq!(begun(&mut queue, now), ["a/web"]);
+        queue.put_last((*key("b", "other")).clone(), now);
+        queue.ended(&key("a", "web"), None);
+        assert_eq!(begun(&mut queue, now), ["a/poison"]);
+        queue.ended(&key("a", "poison"), None);
+        assert!(queue.places.is_empty() && queue.lines.is_empty() && queue.turns.is_empty());
     }
 }

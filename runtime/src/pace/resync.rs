@@ -8,6 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The longest interval, about a century: a clock has no moment at the end of a longer one.
+const LONGEST: Duration = Duration::from_hours(24 * 365 * 100);
+
 /// When an object is to be reconciled in any case.
 #[derive(Clone, Debug)]
 pub struct Resync {
@@ -23,7 +26,7 @@ impl Resync {
     pub fn new(every: Duration, uid: &str, now: Instant) -> Self {
         let mut hasher = DefaultHasher::new();
         uid.hash(&mut hasher);
-        let mut chance = fastrand::Rng::with_seed(hasher.finish());
+        let (mut chance, every) = (fastrand::Rng::with_seed(hasher.finish()), every.min(LONGEST));
         Self { every, due: now + every.mul_f64(0.5 + chance.f64() / 2.0), chance }
     }
 
@@ -51,6 +54,14 @@ mod tests {
             let first = Resync::new(HOUR, &uid.to_string(), now).due() - now;
             assert!((HOUR / 2..=HOUR).contains(&first), "{first:?}");
         }
+    }
+
+    #[test]
+    fn an_interval_without_an_end_is_never_over() {
+        let now = Instant::now();
+        let mut resync = Resync::new(Duration::MAX, "u", now);
+        resync.done(now);
+        assert!(resync.due() > now + LONGEST / 2);
     }
 
     #[test]
