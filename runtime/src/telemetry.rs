@@ -41,10 +41,12 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, String> {
         let example = "write it like `http://localhost:4318`";
         let uri: Uri = text.parse().map_err(|error| format!("{error}; {example}"))?;
-        let port_of =
-            |authority: &Authority| authority.as_str().rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-        let has_port = uri.authority().and_then(port_of).is_none_or(|port| port.is_ok());
-        if uri.host().is_none_or(str::is_empty) || !has_port {
+        let is_valid = |authority: &Authority| {
+            let host_and_port = authority.as_str().rsplit('@').next().unwrap_or_default();
+            !authority.host().is_empty()
+                && (host_and_port == authority.host() || authority.port_u16().is_some())
+        };
+        if !uri.authority().is_some_and(is_valid) {
             return Err(format!("it needs a host, and a port up to 65535; {example}"));
         }
         if uri.scheme_str() != Some("http") {
@@ -138,6 +140,9 @@ mod tests {
         let traces = Endpoint("http://localhost:4318/v1/traces".to_owned());
         for text in ["http://localhost:4318", "http://localhost:4318/", "http://localhost:4318/v1/traces"] {
             assert_eq!(text.parse(), Ok(traces.clone()));
+        }
+        for text in ["http://[::1]", "http://[::1]:4318"] {
+            assert!(text.parse::<Endpoint>().is_ok(), "{text}");
         }
         for text in [
             "https://localhost:4318",
