@@ -503,11 +503,11 @@ impl<'a> Owned<'a> {
     /// The members of a level, with its mark or without.
     fn new(fields: Object<'a>, is_marked: bool) -> Option<Self> {
         let mut members = fields.members().iter();
-        match (is_marked, fields.is_empty()) {
-            (true, false) => require(members.next()?.0 == ".")?,
+        if fields.is_empty() {
             // A level without members is marked by its presence.
-            (false, true) => return None,
-            _ => {}
+            require(is_marked)?;
+        } else if is_marked {
+            require(members.next()?.0 == ".")?;
         }
         Some(Self { members: Some(members) })
     }

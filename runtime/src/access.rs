@@ -50,16 +50,16 @@ impl Access {
     pub fn of_rules(rules: &[PolicyRule], namespace: Option<&str>, name: Option<&str>) -> Vec<Self> {
         let mut all = Vec::new();
         for PolicyRule { api_groups, resources, resource_names, verbs, .. } in rules {
+            let names: Vec<Option<&str>> = match resource_names {
+                None => vec![None],
+                Some(names) if name.is_none() && !names.is_empty() => {
+                    names.iter().map(|name| Some(name.as_str())).collect()
+                }
+                Some(_) => vec![name],
+            };
             for group in api_groups.iter().flatten() {
                 for resource in resources.iter().flatten() {
-                    let names: Vec<Option<&str>> = match resource_names {
-                        None => vec![None],
-                        Some(names) if name.is_none() && !names.is_empty() => {
-                            names.iter().map(|name| Some(name.as_str())).collect()
-                        }
-                        Some(_) => vec![name],
-                    };
-                    for name in names {
+                    for name in &names {
                         all.extend(verbs.iter().map(|verb| Self {
                             namespace: namespace.map(str::to_owned),
                             group: group.clone(),

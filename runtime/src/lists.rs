@@ -210,9 +210,9 @@ mod tests {
         assert_eq!(all["items"].as_array().map(Vec::len), Some(1));
         assert_eq!(*lock(&seen.queries), [""]);
         let path = "/api/v1/pods?limit=10";
-        let deletion =
+        let request =
             |method: Method| Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        assert!(as_single(&deletion(Method::DELETE)).unwrap().is_none(), "it has a body");
-        assert!(as_single(&deletion(Method::GET)).unwrap().is_some());
+        assert!(as_single(&request(Method::DELETE)).unwrap().is_none(), "it has a body");
+        assert!(as_single(&request(Method::GET)).unwrap().is_some());
     }
 }

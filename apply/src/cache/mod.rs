@@ -434,14 +434,14 @@ impl<V: PartialEq> Feed<V> {
                 self.unlisted = self.cache.state().names(self.namespace.as_deref()).collect();
                 Vec::new()
             }
-            Ok(event @ (Event::Apply(live) | Event::InitApply(live))) => {
-                let is_listed = matches!(event, Event::InitApply(_));
-                let accept = match self.unlisted.remove(&NamespacedName::of(live)) {
-                    // It was read after all that was cached.
-                    true if is_listed => Accept::Any,
-                    false if is_listed => Accept::SameOrNewer,
-                    _ => Accept::Newer,
-                };
+            Ok(Event::Apply(live)) => {
+                self.unlisted.remove(&NamespacedName::of(live));
+                self.cache.deliver(live, Accept::Newer).into_iter().collect()
+            }
+            Ok(Event::InitApply(live)) => {
+                // What was cached when the list began is older than the list.
+                let was_cached = self.unlisted.remove(&NamespacedName::of(live));
+                let accept = if was_cached { Accept::Any } else { Accept::SameOrNewer };
                 self.cache.deliver(live, accept).into_iter().collect()
             }
             Ok(Event::Delete(live)) => self.deleted(live).into_iter().collect(),

@@ -31,7 +31,7 @@ mod thread;
 mod turn;
 mod watchdog;
 
-use std::{fmt, time::Duration};
+use std::{fmt, future::pending, pin::pin, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
@@ -274,7 +274,13 @@ enum Leader {
 }
 
 impl Stand {
-    async fn run(mut self, mut released: oneshot::Receiver<()>) -> Result<(), Lost> {
+    async fn run(mut self, released: oneshot::Receiver<()>) -> Result<(), Lost> {
+        // If the handle is dropped, the lease runs out instead.
+        let mut released = pin!(async {
+            if released.await.is_err() {
+                pending::<()>().await;
+            }
+        });
         loop {
             let clock = self.leadership.clock();
             let now = clock.moment();
@@ -290,13 +296,13 @@ impl Stand {
             match self.candidate.next(now, clock.timestamp()) {
                 ElectionStep::Read => tokio::select! {
                     () = self.read(now) => {}
-                    Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
+                    () = &mut released => return self.release().await,
                 },
                 ElectionStep::Write(draft) => {
                     let mut write = Box::pin(self.write(now, &draft));
                     let is_released = tokio::select! {
                         () = &mut write => false,
-                        Ok(()) = &mut released, if !released.is_terminated() => true,
+                        () = &mut released => true,
                     };
                     if is_released {
                         // The release has the version that it stores.
@@ -306,8 +312,7 @@ impl Stand {
                 }
                 ElectionStep::Wait(until) => {
                     tokio::select! {
-                        // If the handle was dropped, the lease runs out instead.
-                        Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
+                        () = &mut released => return self.release().await,
                         () = self.leadership.check_asked_for() => {}
                         () = self.watchdog.appears(), if leads => {}
                         () = tokio::time::sleep(until.after(now)) => {}

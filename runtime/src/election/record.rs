@@ -50,8 +50,9 @@ impl ElectionRecord {
 
     /// Whether a later record is no news of the holder, such as after a change of the Lease's labels.
     pub(super) fn is_not_renewed_by(&self, later: &Self) -> bool {
-        let Self { suspect, version, .. } = self.clone();
-        Self { suspect, version, ..later.clone() } == *self
+        let Self { holder, duration, acquired, renewed, transitions, suspect: _, version: _ } = later;
+        (&self.holder, &self.duration, &self.acquired, &self.renewed, &self.transitions)
+            == (holder, duration, acquired, renewed, transitions)
     }
 }
 

@@ -107,8 +107,8 @@ impl Watchdog {
         suspect.ends = suspect.ends.saturating_add(1);
         *lock(&self.known) = Some(suspect.clone());
         let mut noted = self.noted.subscribe();
-        // If the Lease can't be written, nothing else can either.
         let _forgotten = Forgotten(&self.known);
+        // If the Lease can't be written, nothing else can either.
         let _ = timeout(NOTED, noted.wait_for(|noted| noted.as_ref() == Some(&suspect))).await;
         pass.await
     }
